@@ -1,0 +1,383 @@
+//! Defects of the outer message: text frames, `type`, `payload`, `session_id`.
+
+use serde_json::{Value, json};
+
+use super::{Mutant, mutant};
+use crate::defect::Defect;
+use crate::hooks::{Act, Flow};
+use crate::link::Frame;
+
+/// Envelope types that this device knows.
+const KNOWN_TYPES: [&str; 8] = [
+    "hello", "mcp", "tts", "stt", "llm", "alert", "system", "custom",
+];
+
+pub(super) const MUTANTS: &[Mutant] = &[
+    mutant(
+        "envelope-latin1",
+        "The tool list holds a degree sign in Latin-1, which is no UTF-8.",
+        || {
+            Defect::default().on_answer_text(|cause, text, hands| {
+                if cause.method() != "tools/list" {
+                    return Flow::Pass;
+                }
+                let mut bytes = text.clone().into_bytes();
+                if let Some(at) = text.find("\"description\":\"") {
+                    bytes.insert(at + "\"description\":\"".len(), 0xB0);
+                }
+                hands.act(Act::Send(Frame::RawText(bytes)));
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-utf8-cut",
+        "The session notification ends in the middle of a character.",
+        || {
+            Defect::default().outbound(|outbound, hands| {
+                let Some(head) = outbound
+                    .text
+                    .strip_suffix("}}}")
+                    .filter(|_| outbound.text.contains("state_changed"))
+                else {
+                    return Flow::Pass;
+                };
+                let mut bytes = format!("{head},\"mood\":\"").into_bytes();
+                bytes.extend([0xF0, 0x9F, 0x98]);
+                bytes.extend(b"\"}}}");
+                hands.act(Act::Send(Frame::RawText(bytes)));
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-trailing-comma",
+        "Error answers end with a comma before the last brace.",
+        || {
+            text_of_errors(|text| {
+                let end = text.len() - 1;
+                text.insert(end, ',');
+            })
+        },
+    ),
+    mutant(
+        "envelope-trailing-nul",
+        "Answers are sent with the NUL that ends a C string.",
+        || {
+            Defect::default().on_answer_text(|cause, text, _| {
+                if cause.method() == "initialize" {
+                    text.push('\0');
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-two-in-one-frame",
+        "An error answer and a log message share one frame.",
+        || text_of_errors(|text| text.push_str(r#"{"session_id":"","type":"log"}"#)),
+    ),
+    mutant(
+        "envelope-single-quotes",
+        "The device's own messages are quoted like Python prints them.",
+        || {
+            Defect::default().outbound(|outbound, _| {
+                if outbound.text.contains("\"listen\"") {
+                    outbound.text = outbound.text.replace('"', "'");
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-array",
+        "The device's own messages are wrapped in an array.",
+        || own_message(|envelope| *envelope = json!([envelope.take()])),
+    ),
+    mutant(
+        "envelope-string",
+        "The device's own messages are a JSON string that holds JSON.",
+        || own_message(|envelope| *envelope = Value::String(envelope.to_string())),
+    ),
+    mutant(
+        "envelope-type-missing",
+        "The device's own messages have no type.",
+        || {
+            own_message(|envelope| {
+                envelope
+                    .as_object_mut()
+                    .map(|envelope| envelope.remove("type"));
+            })
+        },
+    ),
+    mutant(
+        "envelope-type-number",
+        "The type of the device's own messages is a number.",
+        || own_message(|envelope| envelope["type"] = json!(3)),
+    ),
+    mutant(
+        "envelope-payload-string",
+        "The payload of error answers is a string that holds JSON.",
+        || {
+            payload_of_errors(|envelope| {
+                let payload = envelope["payload"].to_string();
+                envelope["payload"] = json!(payload);
+            })
+        },
+    ),
+    mutant(
+        "envelope-payload-array",
+        "The payload of error answers is an array of one answer.",
+        || payload_of_errors(|envelope| envelope["payload"] = json!([envelope["payload"].take()])),
+    ),
+    mutant(
+        "envelope-payload-null",
+        "Notifications are followed by a message with payload null.",
+        || {
+            Defect::default().on_message(|kind, envelope, hands| {
+                if kind == "mcp" && envelope["payload"].get("method").is_some() {
+                    let text = hands.envelope(&Value::Null);
+                    hands.send(text);
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-session-missing",
+        "Error answers carry no session id.",
+        || {
+            payload_of_errors(|envelope| {
+                envelope
+                    .as_object_mut()
+                    .map(|envelope| envelope.remove("session_id"));
+            })
+        },
+    ),
+    mutant(
+        "envelope-session-empty",
+        "Notifications carry an empty session id.",
+        || {
+            Defect::default().on_message(|kind, envelope, _| {
+                if kind == "mcp" && envelope["payload"].get("method").is_some() {
+                    envelope["session_id"] = json!("");
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-session-cut",
+        "Answers carry the first 8 bytes of the session id only.",
+        || {
+            Defect::default().on_message(|kind, envelope, _| {
+                if kind == "mcp" {
+                    let cut: String = envelope["session_id"]
+                        .as_str()
+                        .unwrap_or_default()
+                        .chars()
+                        .take(8)
+                        .collect();
+                    // A session id that short would be whole, and the device good.
+                    envelope["session_id"] =
+                        json!(if Some(cut.as_str()) == envelope["session_id"].as_str() {
+                            cut.chars().skip(1).collect()
+                        } else {
+                            cut
+                        });
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-binary",
+        "Error answers travel in binary frames.",
+        || {
+            Defect::default().on_answer_text(|_, text, hands| {
+                if !text.contains("\"error\":") {
+                    return Flow::Pass;
+                }
+                hands.act(Act::Send(Frame::Binary(text.clone().into_bytes())));
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-binary-as-well",
+        "Every list answer is repeated in a binary frame.",
+        || {
+            Defect::default().on_answer_text(|cause, text, hands| {
+                if cause.method() == "tools/list" {
+                    hands.act(Act::Send(Frame::Binary(text.clone().into_bytes())));
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-type-twice",
+        "Answers have the member `type` twice.",
+        || {
+            Defect::default().on_answer_text(|_, text, _| {
+                *text = text.replacen(r#""type":"mcp","#, r#""type":"mcp","type":"mcp","#, 1);
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-name-twice",
+        "Each listed tool has the member `name` twice.",
+        || {
+            Defect::default().on_answer_text(|cause, text, _| {
+                if cause.method() == "tools/list" && cause.cursor().is_empty() {
+                    *text = text.replacen(r#"{"name":"#, r#"{"name":"","name":"#, 1);
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-unknown-type-answered",
+        "A message of unknown type is answered with a message of type error.",
+        || {
+            unknown_type(|_, hands| {
+                hands.send(r#"{"session_id":"","type":"error","message":"unknown type"}"#);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-unknown-type-executed",
+        "The payload of a message of unknown type is executed.",
+        || {
+            unknown_type(|envelope, _| {
+                envelope.insert("type".to_string(), json!("mcp"));
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-unknown-type-hangs",
+        "A message of unknown type stops the message loop.",
+        || {
+            unknown_type(|_, hands| {
+                hands.act(Act::Hang);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-missing-type-executed",
+        "An envelope without type is taken for MCP.",
+        || {
+            Defect::default().on_envelope(|envelope, _| {
+                if envelope.contains_key("payload") {
+                    envelope.entry("type").or_insert(json!("mcp"));
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-missing-type-panics",
+        "An envelope without type reads a null pointer.",
+        || {
+            Defect::default().on_envelope(|envelope, hands| {
+                if envelope.contains_key("type") {
+                    return Flow::Pass;
+                }
+                hands.act(Act::Panic);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-extra-member-refused",
+        "An MCP envelope with a member too many is dropped.",
+        || {
+            Defect::default().on_envelope(|envelope, _| {
+                let known = ["session_id", "type", "payload"];
+                let is_strange = envelope.keys().any(|name| !known.contains(&name.as_str()));
+                if is_strange && envelope.get("type") == Some(&json!("mcp")) {
+                    Flow::Drop
+                } else {
+                    Flow::Pass
+                }
+            })
+        },
+    ),
+    mutant(
+        "envelope-payload-null-panics",
+        "A payload that is null reads a null pointer.",
+        || {
+            Defect::default().on_envelope(|envelope, hands| {
+                if envelope.get("type") == Some(&json!("mcp"))
+                    && envelope.get("payload").is_none_or(Value::is_null)
+                {
+                    hands.act(Act::Panic);
+                    return Flow::Drop;
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-payload-number-answered",
+        "A payload that is no object is answered with an empty result.",
+        || {
+            Defect::default().on_envelope(|envelope, hands| {
+                let is_structured = matches!(
+                    envelope.get("payload"),
+                    Some(Value::Object(_) | Value::Array(_))
+                );
+                if envelope.get("type") == Some(&json!("mcp")) && !is_structured {
+                    hands.send_payload(&json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
+                    return Flow::Drop;
+                }
+                Flow::Pass
+            })
+        },
+    ),
+];
+
+/// Edits the text of error answers.
+fn text_of_errors(edit: fn(&mut String)) -> Defect {
+    Defect::default().on_answer_text(move |_, text, _| {
+        if text.contains("\"error\":") {
+            edit(text);
+        }
+        Flow::Pass
+    })
+}
+
+/// Edits the envelope of error answers.
+fn payload_of_errors(edit: fn(&mut Value)) -> Defect {
+    Defect::default().on_message(move |kind, envelope, _| {
+        if kind == "mcp" && envelope["payload"].get("error").is_some() {
+            edit(envelope);
+        }
+        Flow::Pass
+    })
+}
+
+/// Edits the `listen` message, which is neither hello nor MCP.
+fn own_message(edit: fn(&mut Value)) -> Defect {
+    Defect::default().on_message(move |kind, envelope, _| {
+        if kind == "listen" {
+            edit(envelope);
+        }
+        Flow::Pass
+    })
+}
+
+fn unknown_type(
+    hook: fn(&mut serde_json::Map<String, Value>, &mut crate::hooks::Hands) -> Flow,
+) -> Defect {
+    Defect::default().on_envelope(move |envelope, hands| {
+        match envelope.get("type").and_then(Value::as_str) {
+            Some(kind) if !KNOWN_TYPES.contains(&kind) => hook(envelope, hands),
+            _ => Flow::Pass,
+        }
+    })
+}

@@ -1,0 +1,6 @@
+//! Tests of `mcp-hil-native` as a program.
+
+mod mutants;
+mod process;
+mod server;
+mod stimuli;
