@@ -1,0 +1,452 @@
+//! What a device can do, learned from the device itself, and which of its tools may be called.
+//!
+//! Scenarios are selected by capability, never by the name of a device or board.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The tool that tells a device's state.
+pub const STATUS_TOOL: &str = "self.get_device_status";
+
+/// All capabilities that scenarios and requirements may ask for.
+pub const ALL: [&str; 19] = [
+    "tools",
+    "pages",
+    "user-tools",
+    "status",
+    "volume",
+    "volume.step",
+    "mute",
+    "brightness",
+    "nullary",
+    "integer",
+    "integer.state",
+    "boolean",
+    "string",
+    "default",
+    "console",
+    "console.mcp",
+    "console.tools",
+    "redial",
+    "notifications",
+];
+
+/// What is known of a device: its capabilities and the values of the variables they bring.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Capabilities, from [`ALL`].
+    pub capabilities: BTreeSet<String>,
+    /// Variables for scenarios, such as `integer.tool`.
+    pub variables: Map<String, Value>,
+    /// Names of the ordinary tools, in the device's order.
+    pub tools: Vec<String>,
+    /// Names of the tools that only `withUserTools` shows.
+    pub user_tools: Vec<String>,
+}
+
+/// What a look at the device has shown.
+#[derive(Debug, Clone, Default)]
+pub struct Surface {
+    /// The ordinary tools.
+    pub tools: Vec<Value>,
+    /// The tools of the list with `withUserTools`.
+    pub all_tools: Vec<Value>,
+    /// The first `nextCursor`, when the list has more than one page.
+    pub first_cursor: Option<String>,
+    /// The status tool's text as JSON.
+    pub status: Option<Value>,
+    /// Whether a console is attached.
+    pub console: bool,
+    /// Whether it shows lines of the tag `MCP`.
+    pub console_mcp: bool,
+    /// Whether it shows `MCP: Add tool:` lines.
+    pub console_tools: bool,
+    /// Whether the device can be made to connect again.
+    pub redial: bool,
+}
+
+/// Which tools may be called with valid arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trust {
+    /// Only tools that are known to be harmless on every device of the family.
+    #[default]
+    WellKnown,
+    /// Also tools that set or read a value by their name: the device is a program on this host.
+    Simulated,
+}
+
+/// Tools of the family that read or set one harmless value (device-protocol 7).
+pub(crate) const HARMLESS: [&str; 13] = [
+    STATUS_TOOL,
+    "self.get_system_info",
+    "self.screen.get_info",
+    "self.audio_speaker.set_volume",
+    "self.audio_speaker.volume_up",
+    "self.audio_speaker.volume_down",
+    "self.audio_speaker.mute",
+    "self.audio_speaker.unmute",
+    "self.screen.set_brightness",
+    "self.screen.set_theme",
+    "self.lamp.get_state",
+    "self.battery.get_level",
+    "self.led_strip.get_brightness",
+];
+
+/// Words in names of tools that restart, upgrade, re-provision, move or cost something
+/// (device-protocol 4.7).
+const HARMFUL: [&str; 35] = [
+    "reboot",
+    "restart",
+    "upgrade",
+    "firmware",
+    "ota",
+    "url",
+    "wifi",
+    "network",
+    "provision",
+    "reset",
+    "factory",
+    "aec",
+    "talk",
+    "switch",
+    "trim",
+    "trims",
+    "servo",
+    "move",
+    "walk",
+    "action",
+    "dog",
+    "otto",
+    "electron",
+    "edarobot",
+    "robot",
+    "chassis",
+    "motor",
+    "shutdown",
+    "sleep",
+    "power",
+    "photo",
+    "camera",
+    "snapshot",
+    "delete",
+    "lock",
+];
+
+/// Whether a tool may be called with valid arguments, judged by its name.
+pub fn is_harmless(name: &str, trust: Trust) -> bool {
+    let short = name.rsplit('.').next().unwrap_or(name);
+    HARMLESS.contains(&name)
+        || (trust == Trust::Simulated
+            && !name
+                .to_lowercase()
+                .split(['.', '_', '-'])
+                .any(|word| HARMFUL.contains(&word))
+            && (short.starts_with("get_") || short.starts_with("set_")))
+}
+
+/// Works out capabilities and variables from what the device has shown.
+pub fn discover(surface: &Surface, trust: Trust) -> Facts {
+    let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+    let tools: Vec<String> = surface.tools.iter().filter_map(name).collect();
+    let user_tools: Vec<String> = surface
+        .all_tools
+        .iter()
+        .filter_map(name)
+        .filter(|tool| !tools.contains(tool))
+        .collect();
+    let mut facts = Facts {
+        tools,
+        user_tools,
+        ..Facts::default()
+    };
+    let has = |tool: &str| facts.tools.iter().any(|known| known == tool);
+    let reads = |pointer: &str| {
+        surface
+            .status
+            .as_ref()
+            .and_then(|status| status.pointer(pointer))
+            .is_some()
+    };
+
+    let volume = has("self.audio_speaker.set_volume") && reads("/audio_speaker/volume");
+    let claims = [
+        ("tools", !facts.tools.is_empty()),
+        ("pages", surface.first_cursor.is_some()),
+        ("user-tools", !facts.user_tools.is_empty()),
+        ("status", surface.status.is_some()),
+        ("volume", volume),
+        (
+            "volume.step",
+            volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),
+        ),
+        (
+            "mute",
+            volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute"),
+        ),
+        (
+            "brightness",
+            has("self.screen.set_brightness") && reads("/screen/brightness"),
+        ),
+        ("console", surface.console),
+        ("console.mcp", surface.console_mcp),
+        ("console.tools", surface.console_tools),
+        ("redial", surface.redial),
+    ];
+    for (capability, _) in claims.iter().filter(|(_, claimed)| *claimed) {
+        facts.capabilities.insert((*capability).to_owned());
+    }
+    facts
+        .variables
+        .insert("tools.count".into(), facts.tools.len().into());
+    if let Some(last) = facts.tools.last().cloned() {
+        facts.variables.insert("tools.last".into(), last.into());
+    }
+    if let Some(cursor) = &surface.first_cursor {
+        facts
+            .variables
+            .insert("cursor.second".into(), cursor.clone().into());
+    }
+    if let Some(level) = surface
+        .status
+        .as_ref()
+        .and_then(|s| s.pointer("/audio_speaker/volume"))
+    {
+        facts
+            .variables
+            .insert("status.volume".into(), level.clone());
+    }
+    probe_tools(&mut facts, surface, trust);
+    facts
+}
+
+/// Picks, for each kind of argument, the harmless tool that tests it best.
+fn probe_tools(facts: &mut Facts, surface: &Surface, trust: Trust) {
+    let mut candidates: Vec<Candidate> = surface
+        .tools
+        .iter()
+        .filter_map(Candidate::of)
+        .filter(|tool| is_harmless(&tool.name, trust))
+        .collect();
+    // Well-known tools first: their effect can be read back.
+    candidates.sort_by_key(|tool| {
+        HARMLESS
+            .iter()
+            .position(|known| *known == tool.name)
+            .unwrap_or(99)
+    });
+
+    // A tool without arguments must read rather than set: it is called very often.
+    if let Some(tool) = candidates.iter().find(|tool| {
+        tool.properties.is_empty()
+            && tool
+                .name
+                .rsplit('.')
+                .next()
+                .is_some_and(|s| s.starts_with("get_"))
+    }) {
+        facts.set("nullary", [("tool", tool.name.clone().into())]);
+    }
+    let bounds = |schema: &Value| {
+        Some((
+            schema.get("minimum")?.as_i64()?,
+            schema.get("maximum")?.as_i64()?,
+        ))
+    };
+    let integer = candidates.iter().find_map(|tool| {
+        let (argument, schema) = tool.only_required("integer")?;
+        Some((
+            tool,
+            argument,
+            bounds(schema).filter(|(low, high)| low < high)?,
+        ))
+    });
+    if let Some((tool, argument, (low, high))) = integer {
+        facts.set(
+            "integer",
+            [
+                ("tool", tool.name.clone().into()),
+                ("argument", argument.into()),
+                ("minimum", low.into()),
+                ("maximum", high.into()),
+                ("middle", i64::midpoint(low, high).into()),
+                ("below", low.saturating_sub(1).into()),
+                ("above", high.saturating_add(1).into()),
+            ],
+        );
+        let pointer = match tool.name.as_str() {
+            "self.audio_speaker.set_volume" => "/audio_speaker/volume",
+            "self.screen.set_brightness" => "/screen/brightness",
+            _ => "",
+        };
+        if !pointer.is_empty()
+            && surface
+                .status
+                .as_ref()
+                .is_some_and(|s| s.pointer(pointer).is_some())
+        {
+            facts.set("integer.state", []);
+            facts
+                .variables
+                .insert("integer.state".into(), pointer.into());
+        }
+    }
+    for kind in ["boolean", "string"] {
+        if let Some((tool, argument)) = candidates
+            .iter()
+            .find_map(|tool| Some((tool, tool.only_required(kind)?.0)))
+        {
+            facts.set(
+                kind,
+                [
+                    ("tool", tool.name.clone().into()),
+                    ("argument", argument.into()),
+                ],
+            );
+        }
+    }
+    let default = candidates.iter().find_map(|tool| {
+        let (argument, schema) = tool.only_default("integer")?;
+        Some((tool, argument, schema.get("default")?))
+    });
+    if let Some((tool, argument, value)) = default {
+        facts.set(
+            "default",
+            [
+                ("tool", tool.name.clone().into()),
+                ("argument", argument.into()),
+                ("value", value.clone()),
+            ],
+        );
+    }
+}
+
+impl Facts {
+    fn set<const N: usize>(&mut self, capability: &str, variables: [(&str, Value); N]) {
+        self.capabilities.insert(capability.to_owned());
+        for (name, value) in variables {
+            self.variables.insert(format!("{capability}.{name}"), value);
+        }
+    }
+
+    /// The first of the needed capabilities that the device lacks.
+    pub fn lacks<'a>(&self, needs: &'a [String]) -> Option<&'a str> {
+        needs
+            .iter()
+            .find(|need| !self.capabilities.contains(*need))
+            .map(String::as_str)
+    }
+}
+
+/// A tool as a candidate for being called.
+struct Candidate<'a> {
+    name: String,
+    properties: Vec<(&'a str, &'a Value)>,
+    required: Vec<&'a str>,
+}
+
+impl<'a> Candidate<'a> {
+    fn of(tool: &'a Value) -> Option<Self> {
+        let schema = tool.get("inputSchema")?;
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let required = schema.get("required").and_then(Value::as_array);
+        Some(Self {
+            name: tool.get("name")?.as_str()?.to_owned(),
+            properties: properties
+                .into_iter()
+                .flatten()
+                .map(|(name, schema)| (name.as_str(), schema))
+                .collect(),
+            required: required
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect(),
+        })
+    }
+
+    fn of_type(&self, kind: &str, required: bool) -> Option<(&'a str, &'a Value)> {
+        let wanted = |(name, schema): &&(&'a str, &'a Value)| {
+            schema.get("type").and_then(Value::as_str) == Some(kind)
+                && self.required.contains(name) == required
+        };
+        self.properties.iter().find(wanted).copied()
+    }
+
+    /// The one required argument, when the tool has just one and it is of the type.
+    fn only_required(&self, kind: &str) -> Option<(&'a str, &'a Value)> {
+        (self.required.len() == 1)
+            .then(|| self.of_type(kind, true))
+            .flatten()
+    }
+
+    /// An optional argument of the type, when the tool has no required ones.
+    fn only_default(&self, kind: &str) -> Option<(&'a str, &'a Value)> {
+        self.required
+            .is_empty()
+            .then(|| self.of_type(kind, false))
+            .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn surface() -> Surface {
+        let tools = vec![
+            json!({"name": "self.reboot", "inputSchema": {"type": "object", "properties": {}}}),
+            json!({"name": STATUS_TOOL, "inputSchema": {"type": "object", "properties": {}}}),
+            json!({"name": "self.audio_speaker.set_volume", "inputSchema": {"type": "object",
+                "properties": {"volume": {"type": "integer", "minimum": 0, "maximum": 100}},
+                "required": ["volume"]}}),
+            json!({"name": "self.fan.set_on", "inputSchema": {"type": "object",
+                "properties": {"on": {"type": "boolean"}}, "required": ["on"]}}),
+        ];
+        Surface {
+            all_tools: tools.clone(),
+            tools,
+            status: Some(json!({"audio_speaker": {"volume": 70}})),
+            ..Surface::default()
+        }
+    }
+
+    #[test]
+    fn capabilities_come_from_the_tools() {
+        let facts = discover(&surface(), Trust::WellKnown);
+        for capability in [
+            "tools",
+            "status",
+            "volume",
+            "nullary",
+            "integer",
+            "integer.state",
+        ] {
+            assert!(facts.capabilities.contains(capability), "{capability}");
+        }
+        assert_eq!(facts.variables["integer.above"], json!(101));
+        assert_eq!(facts.variables["nullary.tool"], json!(STATUS_TOOL));
+        assert_eq!(facts.lacks(&["tools".into(), "mute".into()]), Some("mute"));
+    }
+
+    #[test]
+    fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
+        assert!(
+            !discover(&surface(), Trust::WellKnown)
+                .capabilities
+                .contains("boolean")
+        );
+        assert!(
+            discover(&surface(), Trust::Simulated)
+                .capabilities
+                .contains("boolean")
+        );
+        for name in ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"] {
+            assert!(!is_harmless(name, Trust::Simulated), "{name}");
+        }
+        assert!(is_harmless("self.screen.set_auto_rotate", Trust::Simulated));
+    }
+}

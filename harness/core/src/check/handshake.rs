@@ -1,0 +1,308 @@
+//! Checks on the connection: headers, hello, session id.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::sink::{Sink, evidence};
+use crate::transcript::Party;
+
+/// How the transcript shows a correct `Authorization` header: the token itself is a secret.
+pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
+
+/// What is known of the link in a session.
+#[derive(Debug, Default)]
+pub(crate) struct LinkState {
+    number: u64,
+    up: bool,
+    session_id: String,
+    earlier_session: Option<String>,
+    protocol_version: Option<String>,
+    hello_seen: bool,
+    text_seen: bool,
+    server_hello_sent: bool,
+    session_checked: bool,
+    /// The harness dropped the link and has not restarted the target since.
+    dropped: bool,
+}
+
+impl LinkState {
+    /// Number of the link in the session, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the harness dropped the link and waits for the device to come back by itself.
+    pub(crate) fn was_dropped(&self) -> bool {
+        self.dropped
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// The device connected.
+    pub(crate) fn up(
+        &mut self,
+        session_id: &str,
+        headers: &BTreeMap<String, String>,
+        token_given: bool,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        if self.dropped {
+            sink.held("session.redial");
+        }
+        *self = Self {
+            number: self.number + 1,
+            up: true,
+            session_id: session_id.to_owned(),
+            earlier_session: (self.number > 0).then(|| self.session_id.clone()),
+            protocol_version: headers.get("protocol-version").cloned(),
+            ..Self::default()
+        };
+        if token_given {
+            let authorization = headers.get("authorization").map(String::as_str);
+            sink.test(
+                "hello.header-authorization",
+                authorization == Some(AUTHORIZED),
+                || {
+                    let got = authorization.unwrap_or("absent");
+                    evidence("header Authorization: Bearer <the token>", got, seq)
+                },
+            );
+        }
+        judge_headers(headers, seq, sink);
+    }
+
+    /// The link ended.
+    pub(crate) fn down(&mut self, by: Party) {
+        self.up = false;
+        self.dropped = by == Party::Harness;
+    }
+
+    /// The harness started the target: what connects next does so by that.
+    pub(crate) fn restarted(&mut self) {
+        self.dropped = false;
+    }
+
+    /// The harness sent its hello.
+    pub(crate) fn server_hello(&mut self, seq: u64, sink: &mut Sink) {
+        self.server_hello_sent = true;
+        // The harness speaks first only when it has waited in vain.
+        sink.test("hello.first", self.hello_seen, || {
+            evidence("a hello from the device", "none in time", seq)
+        });
+    }
+
+    /// The device sent its hello.
+    pub(crate) fn hello(&mut self, hello: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let again = self.hello_seen;
+        sink.test("hello.once", !again, || {
+            evidence("one hello on a connection", "a second hello", seq)
+        });
+        if again {
+            return;
+        }
+        let first = !self.text_seen;
+        sink.test("hello.first", first, || {
+            evidence(
+                "hello as the first message",
+                "another message came before it",
+                seq,
+            )
+        });
+        if self.number > 1 && first {
+            sink.held("session.hello-again");
+        }
+        self.hello_seen = true;
+        self.text_seen = true;
+        self.judge_hello(hello, seq, sink);
+    }
+
+    fn judge_hello(&self, hello: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let shown = |name: &str| {
+            hello
+                .get(name)
+                .map_or_else(|| "absent".into(), Value::to_string)
+        };
+        let version = hello.get("version").and_then(Value::as_u64);
+        sink.test(
+            "hello.version-number",
+            matches!(version, Some(1..=3)),
+            || {
+                evidence(
+                    "version is 1, 2 or 3",
+                    format!("version {}", shown("version")),
+                    seq,
+                )
+            },
+        );
+        if let (Some(version), Some(header)) = (version, &self.protocol_version) {
+            sink.test(
+                "hello.version-header",
+                *header == version.to_string(),
+                || {
+                    evidence(
+                        format!("the version of the header Protocol-Version, {header}"),
+                        format!("version {version}"),
+                        seq,
+                    )
+                },
+            );
+        }
+        let transport = hello.get("transport").and_then(Value::as_str);
+        sink.test("hello.transport", transport == Some("websocket"), || {
+            evidence(
+                "transport \"websocket\"",
+                format!("transport {}", shown("transport")),
+                seq,
+            )
+        });
+        let mcp = hello
+            .get("features")
+            .and_then(|features| features.get("mcp"));
+        sink.test(
+            "hello.features-mcp",
+            mcp == Some(&Value::Bool(true)),
+            || {
+                evidence(
+                    "features.mcp true",
+                    format!("features {}", shown("features")),
+                    seq,
+                )
+            },
+        );
+        let audio = hello.get("audio_params");
+        let positive = |name: &str| {
+            audio
+                .and_then(|audio| audio.get(name))
+                .and_then(Value::as_u64)
+                .is_some_and(|n| n > 0)
+        };
+        let format = audio
+            .and_then(|audio| audio.get("format"))
+            .is_some_and(Value::is_string);
+        let good = format
+            && ["sample_rate", "channels", "frame_duration"]
+                .into_iter()
+                .all(positive);
+        sink.test("hello.audio-params", good, || {
+            evidence(
+                "audio_params with format, and sample_rate, channels, frame_duration as positive integers",
+                format!("audio_params {}", shown("audio_params")),
+                seq,
+            )
+        });
+    }
+
+    /// Any message but hello came.
+    pub(crate) fn message(&mut self, kind: Option<&str>, seq: u64, text: &str, sink: &mut Sink) {
+        if !self.hello_seen && !self.text_seen {
+            let kind = kind.unwrap_or("none");
+            sink.test("hello.first", false, || {
+                evidence(
+                    "hello as the first message",
+                    format!("type {kind}: {text}"),
+                    seq,
+                )
+            });
+        }
+        self.text_seen = true;
+    }
+
+    /// An `mcp` message came: it must carry the current session id.
+    pub(crate) fn session_id(&mut self, envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        if !self.server_hello_sent {
+            return;
+        }
+        let got = envelope.get("session_id");
+        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        let stale = got
+            .and_then(Value::as_str)
+            .is_some_and(|got| self.earlier_session.as_deref() == Some(got) && !right);
+        if self.earlier_session.is_some() && !self.session_checked {
+            self.session_checked = true;
+            sink.test("session.new-id", !stale, || {
+                evidence(
+                    "the session_id of the new hello",
+                    "the session_id of the earlier connection",
+                    seq,
+                )
+            });
+            sink.held("session.no-stale-answer");
+        }
+        let expected = &self.session_id;
+        sink.test("envelope.session-id", right, || {
+            evidence(
+                format!("session_id \"{expected}\""),
+                format!(
+                    "session_id {}",
+                    got.map_or_else(|| "absent".to_owned(), Value::to_string)
+                ),
+                seq,
+            )
+        });
+    }
+}
+
+fn judge_headers(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
+    static MAC: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^(?i)[0-9a-f]{2}(:[0-9a-f]{2}){5}$").expect("a constant pattern")
+    });
+    static UUID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").expect("a constant pattern")
+    });
+    let got = |name: &str| {
+        headers
+            .get(name)
+            .map_or("absent", String::as_str)
+            .to_owned()
+    };
+    let value = |name: &str| {
+        headers
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    };
+    let version = value("protocol-version");
+    sink.test(
+        "hello.header-protocol-version",
+        matches!(version, Some("1" | "2" | "3")),
+        || {
+            evidence(
+                "header Protocol-Version: 1, 2 or 3",
+                got("protocol-version"),
+                seq,
+            )
+        },
+    );
+    for (name, present, form, pattern, what) in [
+        (
+            "device-id",
+            "hello.header-device-id",
+            "hello.header-device-id-mac",
+            &MAC,
+            "a MAC address",
+        ),
+        (
+            "client-id",
+            "hello.header-client-id",
+            "hello.header-client-id-uuid",
+            &UUID,
+            "a UUID",
+        ),
+    ] {
+        let there = value(name);
+        sink.test(present, there.is_some(), || {
+            evidence(format!("a header {name}"), "absent or empty", seq)
+        });
+        if let Some(there) = there {
+            sink.test(form, pattern.is_match(there), || {
+                evidence(format!("header {name}: {what}"), there, seq)
+            });
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which request an answer belongs to: accounting over the whole session, without judgement.
+//!
+//! It stays small over any number of exchanges: answered requests leave, and of the ids that the
+//! harness numbers itself only the latest are remembered one by one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::obligation::Duty;
+use crate::wire::id_key;
+
+/// How many answered requests are remembered, to name the request that was answered twice.
+const REMEMBERED: usize = 4096;
+
+/// Begins the keys of messages without id; no JSON text begins so.
+const NAMELESS: char = '@';
+
+/// A message of the harness.
+#[derive(Debug, Clone)]
+pub(crate) struct Open {
+    pub(crate) seq: u64,
+    pub(crate) at_us: u64,
+    pub(crate) case: Arc<str>,
+    pub(crate) step: Option<Arc<str>>,
+    pub(crate) link: u64,
+    pub(crate) duty: Duty,
+    pub(crate) text: Arc<str>,
+}
+
+/// What an id of an answer refers to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A message that waits for its answer, or owes none.
+    Open(Open),
+    /// A request that was answered before.
+    Settled {
+        case: Arc<str>,
+        step: Option<Arc<str>>,
+    },
+    /// Nothing that was ever sent, or too long ago.
+    Unknown,
+}
+
+/// A request that was answered.
+#[derive(Debug)]
+struct Settled {
+    case: Arc<str>,
+    step: Option<Arc<str>>,
+    link: u64,
+}
+
+/// The messages of a session by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    open: HashMap<String, Open>,
+    settled: HashMap<String, Settled>,
+    order: VecDeque<String>,
+}
+
+impl Ledger {
+    /// Enters a message. Returns whether its id was used before on this link.
+    pub(crate) fn sent(&mut self, open: Open) -> bool {
+        let key = match &open.duty.id {
+            Some(id) => id_key(id),
+            None => format!("{NAMELESS}{}", open.seq),
+        };
+        let link = open.link;
+        let settled = self
+            .settled
+            .remove(&key)
+            .is_some_and(|settled| settled.link == link);
+        settled
+            || self
+                .open
+                .insert(key, open)
+                .is_some_and(|earlier| earlier.link == link)
+    }
+
+    /// Looks an answer's id up and settles the request that it answers.
+    pub(crate) fn answered(&mut self, id: &Value) -> Found {
+        let key = id_key(id);
+        if let Some(open) = self.open.remove(&key) {
+            self.remember(key, &open);
+            return Found::Open(open);
+        }
+        match self.settled.get(&key) {
+            Some(Settled { case, step, .. }) => Found::Settled {
+                case: case.clone(),
+                step: step.clone(),
+            },
+            None => Found::Unknown,
+        }
+    }
+
+    /// The message that was sent at this place of the transcript, when it is still unanswered.
+    pub(crate) fn unanswered(&self, seq: u64) -> Option<&Open> {
+        self.open.values().find(|open| open.seq == seq)
+    }
+
+    /// Forgets, at the end of a case, what only that case could use: messages without id, and
+    /// the oldest ones when very many never got an answer.
+    pub(crate) fn end_case(&mut self) {
+        self.open.retain(|key, _| !key.starts_with(NAMELESS));
+        if self.open.len() > 2 * REMEMBERED {
+            let mut seqs: Vec<u64> = self.open.values().map(|open| open.seq).collect();
+            seqs.sort_unstable();
+            let oldest_kept = seqs[seqs.len() - REMEMBERED];
+            self.open.retain(|_, open| open.seq >= oldest_kept);
+        }
+    }
+
+    fn remember(&mut self, key: String, open: &Open) {
+        if self.order.len() == REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.settled.remove(&oldest);
+        }
+        self.order.push_back(key.clone());
+        let (case, step, link) = (open.case.clone(), open.step.clone(), open.link);
+        self.settled.insert(key, Settled { case, step, link });
+    }
+}

@@ -1,0 +1,380 @@
+//! Checks on `tools/list`: each page, each listing as a whole, and listings against each other.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::ledger::Open;
+use super::log::{CaseLog, Reply};
+use super::sink::{Sink, evidence};
+use crate::capability::HARMLESS;
+use crate::limits::{MAX_PAGE_BYTES, MAX_PAGES};
+use crate::transcript::{Mark, What};
+use crate::verdict::Evidence;
+
+/// What the listings of a session have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    /// Names of the first complete list without user-only tools.
+    ordinary: Option<Vec<String>>,
+    /// The same with them.
+    with_user: Option<Vec<String>>,
+    /// Tools of the boot log: name, and whether it is for users only.
+    console: BTreeSet<(String, bool)>,
+    /// Tools that were judged, by their whole text: a fence may list them a thousand times.
+    judged: HashSet<String>,
+}
+
+/// A walk over the pages.
+struct Listing {
+    step: String,
+    with_user: bool,
+    from_start: bool,
+    complete: bool,
+    tools: Vec<Value>,
+    seq: u64,
+}
+
+impl Lists {
+    /// Takes a console line: the boot log is a list of its own (device-protocol 6.1).
+    pub(crate) fn console_line(&mut self, line: &str) {
+        static ADDED: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\bMCP: Add tool: (\S+)( \[user\])?\s*$").expect("a constant pattern")
+        });
+        if let Some(added) = ADDED.captures(line) {
+            self.console
+                .insert((added[1].to_owned(), added.get(2).is_some()));
+        }
+    }
+
+    /// Judges an answer to `tools/list` or `tools/call`.
+    pub(crate) fn answered(
+        &mut self,
+        seq: u64,
+        payload: &Map<String, Value>,
+        open: &Open,
+        sink: &mut Sink,
+    ) {
+        let Some(result) = payload.get("result") else {
+            return;
+        };
+        match open.duty.method.as_deref() {
+            Some("tools/list") => self.page(seq, result, open, sink),
+            Some("tools/call") => {
+                let failed = result.get("isError") == Some(&Value::Bool(true));
+                let known = self.with_user.as_ref().or(self.ordinary.as_ref());
+                if let (Some(tool), Some(known), false) = (&open.duty.tool, known, failed)
+                    && HARMLESS.contains(&tool.as_str())
+                {
+                    let listed = known.contains(tool);
+                    sink.test("list.callable-listed", listed, || {
+                        evidence(
+                            format!("`{tool}`, which can be called, in the list"),
+                            format!("{} tools without it", known.len()),
+                            seq,
+                        )
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges the listings of a case as wholes.
+    pub(crate) fn end_case(&mut self, log: &CaseLog, sink: &mut Sink) {
+        for listing in listings(log, sink) {
+            sink.step = Some(listing.step.as_str().into());
+            let names: Vec<String> = listing
+                .tools
+                .iter()
+                .filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned()))
+                .collect();
+            let unique: BTreeSet<&String> = names.iter().collect();
+            sink.test("list.name-unique", unique.len() == names.len(), || {
+                let twice = names
+                    .iter()
+                    .find(|name| names.iter().filter(|n| n == name).count() > 1);
+                evidence(
+                    "each tool once over all pages",
+                    format!("{twice:?} twice"),
+                    listing.seq,
+                )
+            });
+            if !(listing.complete && listing.from_start) {
+                continue;
+            }
+            let (earlier, kind) = if listing.with_user {
+                (&mut self.with_user, "with user-only tools")
+            } else {
+                (&mut self.ordinary, "of ordinary tools")
+            };
+            match earlier {
+                Some(earlier) => {
+                    sink.test("list.stable", *earlier == names, || {
+                        evidence(
+                            format!("the list {kind} as before: {} tools", earlier.len()),
+                            difference(earlier, &names),
+                            listing.seq,
+                        )
+                    });
+                }
+                None => *earlier = Some(names.clone()),
+            }
+            self.judge_against_others(&listing, &names, sink);
+        }
+        sink.step = None;
+    }
+
+    fn page(&mut self, seq: u64, result: &Value, open: &Open, sink: &mut Sink) {
+        let proof = |expected: &str, received: String| Evidence {
+            sent: Some(open.text.to_string()),
+            ..evidence(expected, received, seq)
+        };
+        let bytes = result.to_string().len();
+        sink.test("list.page-size", bytes <= MAX_PAGE_BYTES, || {
+            proof(
+                &format!("at most {MAX_PAGE_BYTES} bytes in a page"),
+                format!("{bytes} bytes"),
+            )
+        });
+        let cursor = result.get("nextCursor");
+        sink.test(
+            "list.next-cursor-string",
+            cursor.is_none_or(Value::is_string),
+            || {
+                proof(
+                    "nextCursor as a string",
+                    format!("nextCursor {}", cursor.unwrap_or(&Value::Null)),
+                )
+            },
+        );
+        let tools = result.get("tools").and_then(Value::as_array);
+        sink.test("list.tools-array", tools.is_some(), || {
+            proof("result.tools as an array", result.to_string())
+        });
+        for tool in tools.into_iter().flatten() {
+            if self.judged.insert(tool.to_string()) {
+                judge_tool(seq, tool, sink);
+            }
+        }
+    }
+
+    fn judge_against_others(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+        let seq = listing.seq;
+        for (tool, user_only) in &self.console {
+            if *user_only && !listing.with_user {
+                continue;
+            }
+            sink.test("list.console-inventory", names.contains(tool), || {
+                evidence(
+                    format!("`{tool}` in the list, as the boot log has it"),
+                    format!("{} tools without it", names.len()),
+                    seq,
+                )
+            });
+        }
+        let for_users = |tool: &Value| {
+            let audience = tool
+                .get("annotations")
+                .and_then(|annotations| annotations.get("audience"));
+            audience
+                .and_then(Value::as_array)
+                .is_some_and(|who| who.iter().any(|one| one == "user"))
+        };
+        if !listing.with_user {
+            let shown = listing.tools.iter().find(|tool| {
+                let only = tool.get("annotations").and_then(|a| a.get("audience"));
+                only == Some(&Value::from(vec!["user"]))
+            });
+            sink.test("list.user-tools-hidden", shown.is_none(), || {
+                evidence(
+                    "no user-only tool without withUserTools",
+                    format!("{shown:?}"),
+                    seq,
+                )
+            });
+            return;
+        }
+        let Some(ordinary) = &self.ordinary else {
+            return;
+        };
+        let missing = ordinary.iter().find(|tool| !names.contains(tool));
+        sink.test("list.user-tools-superset", missing.is_none(), || {
+            evidence(
+                "every ordinary tool in the list with withUserTools",
+                format!("{missing:?} missing"),
+                seq,
+            )
+        });
+        let hidden = |tool: &&Value| {
+            let name = tool.get("name").and_then(Value::as_str);
+            name.is_some_and(|name| !ordinary.iter().any(|known| known == name))
+        };
+        let mut extra = listing.tools.iter().filter(hidden).peekable();
+        if extra.peek().is_some() {
+            let unmarked = extra.find(|tool| !for_users(tool));
+            sink.test("list.user-tools-marked", unmarked.is_none(), || {
+                evidence(
+                    "annotations.audience [\"user\"]",
+                    format!("{unmarked:?}"),
+                    seq,
+                )
+            });
+        }
+    }
+}
+
+/// Puts the listings of a case together from their pages, and judges their ends.
+fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
+    let mut found: Vec<Listing> = Vec::new();
+    for logged in &log.entries {
+        let (What::Sent { frame, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
+        else {
+            continue;
+        };
+        let Some((base, page)) = step
+            .rsplit_once(".p")
+            .filter(|(_, n)| n.parse::<usize>().is_ok())
+        else {
+            continue;
+        };
+        if page == "0" {
+            let params = serde_json::from_str::<Value>(&frame.display()).unwrap_or_default();
+            let params = &params["payload"]["params"];
+            found.push(Listing {
+                step: base.to_owned(),
+                with_user: params["withUserTools"] == Value::Bool(true),
+                from_start: params.get("cursor").is_none(),
+                complete: false,
+                tools: Vec::new(),
+                seq: logged.entry.seq,
+            });
+        }
+        let (Some(listing), Reply::Answer(answer, payload)) = (found.last_mut(), log.reply(step))
+        else {
+            continue;
+        };
+        let Some(result) = payload.get("result") else {
+            continue;
+        };
+        let tools = result.get("tools").and_then(Value::as_array);
+        listing.tools.extend(tools.into_iter().flatten().cloned());
+        listing.seq = answer.entry.seq;
+        let next = result
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if next.is_empty() {
+            listing.complete = tools.is_some();
+        } else {
+            sink.test(
+                "list.page-not-empty",
+                tools.is_some_and(|tools| !tools.is_empty()),
+                || {
+                    evidence(
+                        "a tool on a page with a nextCursor",
+                        "none",
+                        answer.entry.seq,
+                    )
+                },
+            );
+        }
+    }
+    for listing in &found {
+        if listing.complete {
+            sink.held("list.terminates");
+        }
+    }
+    for logged in &log.entries {
+        if let What::Mark {
+            mark: Mark::ListEnded { why },
+        } = &logged.entry.what
+        {
+            sink.step = logged.entry.step.clone();
+            sink.test("list.terminates", false, || {
+                evidence(
+                    format!("a last page after fewer than {MAX_PAGES} pages, no cursor twice"),
+                    why.clone(),
+                    logged.entry.seq,
+                )
+            });
+        }
+    }
+    found
+}
+
+fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
+    let received = || tool.to_string();
+    let name = tool.get("name").and_then(Value::as_str);
+    sink.test(
+        "list.tool-name",
+        name.is_some_and(|name| !name.is_empty()),
+        || evidence("a name", received(), seq),
+    );
+    let description = tool.get("description");
+    sink.test(
+        "list.description",
+        description.is_none_or(Value::is_string),
+        || evidence("a description that is a string", received(), seq),
+    );
+    let said = description
+        .and_then(Value::as_str)
+        .is_some_and(|text| !text.is_empty());
+    sink.test("list.description-present", said, || {
+        evidence("a description", received(), seq)
+    });
+    let schema = tool.get("inputSchema");
+    let object = schema
+        .and_then(|schema| schema.get("type"))
+        .and_then(Value::as_str);
+    if !sink.test("list.input-schema", object == Some("object"), || {
+        evidence("inputSchema of type \"object\"", received(), seq)
+    }) {
+        return;
+    }
+    let Some(schema) = schema else { return };
+    let valid = jsonschema::meta::validate(schema).map_err(|error| error.to_string());
+    sink.test("list.schema-valid", valid.is_ok(), || {
+        evidence(
+            "a valid JSON Schema",
+            format!("{} in {}", valid.clone().unwrap_err(), schema),
+            seq,
+        )
+    });
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let undeclared = required.into_iter().flatten().find(|name| {
+        let name = name.as_str().unwrap_or_default();
+        !properties.is_some_and(|properties| properties.contains_key(name))
+    });
+    sink.test("list.required-declared", undeclared.is_none(), || {
+        evidence("required arguments among the properties", received(), seq)
+    });
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default") {
+            sink.test("list.default-valid", obeys(default, property), || {
+                evidence(
+                    format!("a default of `{name}` that obeys its own schema"),
+                    property.to_string(),
+                    seq,
+                )
+            });
+        }
+    }
+}
+
+fn obeys(default: &Value, property: &Value) -> bool {
+    jsonschema::validator_for(property).map_or(true, |validator| validator.is_valid(default))
+}
+
+fn difference(before: &[String], now: &[String]) -> String {
+    let lost: Vec<&String> = before.iter().filter(|name| !now.contains(name)).collect();
+    let new: Vec<&String> = now.iter().filter(|name| !before.contains(name)).collect();
+    if lost.is_empty() && new.is_empty() {
+        "the same tools in another order".to_owned()
+    } else {
+        format!("{} tools; missing {lost:?}, new {new:?}", now.len())
+    }
+}

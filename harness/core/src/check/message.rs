@@ -1,0 +1,122 @@
+//! Checks on every message of a device: frame, envelope, JSON-RPC version, its own notifications.
+
+use serde_json::{Map, Value};
+
+use super::sink::{Sink, evidence};
+use crate::wire::{Frame, Inbound, Payload};
+
+/// Judges a received frame as far as every text frame must obey.
+pub(crate) fn judge_frame(seq: u64, frame: &Frame, inbound: &Inbound, sink: &mut Sink) {
+    let received = || frame.display();
+    match inbound {
+        Inbound::NotText => {}
+        Inbound::JsonInBinary { .. } => {
+            sink.test("envelope.text-frame", false, || {
+                evidence(
+                    "messages in text frames",
+                    "a JSON message in a binary frame",
+                    seq,
+                )
+            });
+        }
+        Inbound::NotUtf8 { .. } => {
+            sink.test("envelope.utf8", false, || {
+                evidence("valid UTF-8 in a text frame", received(), seq)
+            });
+        }
+        Inbound::NotJson { why, .. } => {
+            sink.held("envelope.utf8");
+            sink.test("envelope.json", false, || {
+                evidence("one JSON text", format!("{} ({why})", received()), seq)
+            });
+        }
+        Inbound::NotObject => {
+            sink.held("envelope.json");
+            sink.test("envelope.object", false, || {
+                evidence("a JSON object", received(), seq)
+            });
+        }
+        Inbound::Message(message) => {
+            for requirement in [
+                "envelope.utf8",
+                "envelope.json",
+                "envelope.object",
+                "envelope.text-frame",
+            ] {
+                sink.held(requirement);
+            }
+            sink.held("liveness.frame-size");
+            sink.test("envelope.type-string", message.kind().is_some(), || {
+                evidence("a string member `type`", received(), seq)
+            });
+            sink.test(
+                "envelope.unique-members",
+                message.duplicate.is_none(),
+                || {
+                    let name = message.duplicate.clone().unwrap_or_default();
+                    evidence(
+                        "members with different names",
+                        format!("`{name}` twice: {}", received()),
+                        seq,
+                    )
+                },
+            );
+            if message.kind() == Some("mcp") {
+                let invalid = matches!(message.payload(), Payload::Invalid(_));
+                sink.test("envelope.payload-object", !invalid, || {
+                    evidence("an object as payload", received(), seq)
+                });
+            }
+        }
+    }
+}
+
+/// Judges the member `jsonrpc`, which every payload carries (JSON-RPC 2.0 sections 4 and 5).
+pub(crate) fn judge_version(seq: u64, payload: &Map<String, Value>, sink: &mut Sink) {
+    let version = payload.get("jsonrpc");
+    sink.test(
+        "jsonrpc.version",
+        version.and_then(Value::as_str) == Some("2.0"),
+        || {
+            evidence(
+                "jsonrpc \"2.0\"",
+                format!(
+                    "jsonrpc {}",
+                    version.map_or_else(|| "absent".to_owned(), Value::to_string)
+                ),
+                seq,
+            )
+        },
+    );
+}
+
+/// Judges a message by which the device itself calls a method.
+pub(crate) fn judge_device_call(seq: u64, payload: &Map<String, Value>, sink: &mut Sink) {
+    let received = || Value::Object(payload.clone()).to_string();
+    let method = payload.get("method").and_then(Value::as_str);
+    let announces = method.is_some_and(|method| method.starts_with("notifications/"));
+    if announces {
+        sink.test(
+            "notifications.device-no-id",
+            !payload.contains_key("id"),
+            || evidence("a notification without id", received(), seq),
+        );
+    }
+    if payload.contains_key("id") {
+        // A request of the device: the documents know none, and forbid none.
+        return;
+    }
+    sink.test("notifications.device-method", announces, || {
+        evidence(
+            "a method that begins with \"notifications/\"",
+            received(),
+            seq,
+        )
+    });
+    let params = payload.get("params");
+    sink.test(
+        "notifications.device-params",
+        params.is_none_or(Value::is_object),
+        || evidence("params as an object", received(), seq),
+    );
+}

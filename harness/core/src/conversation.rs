@@ -1,0 +1,154 @@
+//! The harness's side of a session: ids, how long to wait, and what serves as a fence.
+//!
+//! It decides nothing about right or wrong. Times are microseconds or durations given from
+//! outside; nothing here sleeps.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::capability::Facts;
+
+/// How many latencies are remembered.
+const REMEMBERED: usize = 64;
+
+/// Ids begin here, so that scripts can use small numbers of their own.
+const FIRST_ID: u64 = 1001;
+
+/// Bounds of the grace that is given after a fence.
+const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(500));
+
+/// The state of the harness's side of a session.
+#[derive(Debug)]
+pub struct Conversation {
+    next_id: u64,
+    deadline: Duration,
+    latencies: VecDeque<Duration>,
+    slowest: Duration,
+    misses: u32,
+    fence: Option<(String, Option<Value>)>,
+    call_fence: Option<Value>,
+}
+
+impl Conversation {
+    /// A conversation in which a request is waited for up to `deadline`.
+    pub fn new(deadline: Duration) -> Self {
+        Self {
+            next_id: FIRST_ID,
+            deadline,
+            latencies: VecDeque::with_capacity(REMEMBERED),
+            slowest: Duration::ZERO,
+            misses: 0,
+            fence: None,
+            call_fence: None,
+        }
+    }
+
+    /// An id that was not used in this session.
+    pub fn fresh_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    /// How long an answer is waited for. A device that has once let the whole deadline pass gets
+    /// less from then on: many times what its slowest answer took, and a floor that sinks with
+    /// every miss. It does not conform any more, and a run must end.
+    pub fn patience(&self) -> Duration {
+        let floor = match self.misses {
+            0 => return self.deadline,
+            1..=3 => Duration::from_secs(1),
+            _ => Duration::from_millis(250),
+        };
+        (self.slowest * 10).max(floor).min(self.deadline)
+    }
+
+    /// Takes note that a message went unanswered.
+    pub fn missed(&mut self) {
+        self.misses += 1;
+    }
+
+    /// Takes note of the time that an answer took.
+    pub fn learn(&mut self, latency: Duration) {
+        if self.latencies.len() == REMEMBERED {
+            self.latencies.pop_front();
+        }
+        self.latencies.push_back(latency);
+        self.slowest = self.slowest.max(latency);
+    }
+
+    /// How long to go on listening after a fence was answered: real devices are not serial, so an
+    /// answer to what came before the fence may come after the fence's. The median latency of the
+    /// session is enough to catch it as a rule; what comes later still is attributed by its id.
+    pub fn grace(&self) -> Duration {
+        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
+        sorted.sort_unstable();
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(GRACE.1);
+        median.clamp(GRACE.0, GRACE.1)
+    }
+
+    /// How long the last look at the end of a session takes.
+    pub fn last_look(&self) -> Duration {
+        (self.slowest * 4).clamp(Duration::from_millis(150), Duration::from_secs(2))
+    }
+
+    /// Sets what serves as a fence: a method that this device answers with a success.
+    pub fn set_fence(&mut self, method: &str, params: Option<Value>) {
+        self.fence = Some((method.to_owned(), params));
+    }
+
+    /// Sets the tool whose call fences other calls, when the device has a harmless one.
+    pub fn set_call_fence(&mut self, facts: &Facts) {
+        self.call_fence = facts
+            .variables
+            .get("nullary.tool")
+            .map(|tool| json!({"name": tool, "arguments": {}}));
+    }
+
+    /// The request that fences a message of the kind; `None` before one is known.
+    pub fn fence(&self, is_call: bool) -> Option<(String, Option<Value>)> {
+        if is_call && let Some(params) = &self.call_fence {
+            return Some(("tools/call".to_owned(), Some(params.clone())));
+        }
+        self.fence.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grace_follows_the_latencies_seen() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        assert_eq!(conversation.grace(), GRACE.1);
+        for millis in 1..=9 {
+            conversation.learn(Duration::from_millis(millis));
+        }
+        assert_eq!(conversation.grace(), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn patience_shrinks_once_a_deadline_has_passed() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.learn(Duration::from_millis(300));
+        assert_eq!(conversation.patience(), Duration::from_secs(10));
+        conversation.missed();
+        assert_eq!(conversation.patience(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn calls_are_fenced_by_calls() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.set_fence("ping", None);
+        assert_eq!(conversation.fence(true).unwrap().0, "ping");
+        let mut facts = Facts::default();
+        facts
+            .variables
+            .insert("nullary.tool".into(), json!("self.get_device_status"));
+        conversation.set_call_fence(&facts);
+        assert_eq!(conversation.fence(true).unwrap().0, "tools/call");
+        assert_eq!(conversation.fence(false).unwrap().0, "ping");
+    }
+}

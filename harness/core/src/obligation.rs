@@ -1,0 +1,193 @@
+//! What a device owes for a message that the harness sent, read off the message itself.
+//!
+//! The same reading serves the conversation (which messages need a fence) and the checks (what an
+//! answer, or its absence, means), live and in a replay.
+
+use serde_json::{Map, Value};
+
+use crate::wire::Frame;
+
+/// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
+const EXACT_IN_DOUBLE: u64 = 1 << 53;
+
+/// What a device owes for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owes {
+    /// Exactly one answer: it is a legal request.
+    Answer,
+    /// No answer at all; the requirement that says so.
+    Silence(&'static str),
+    /// Anything but a success: silence or an error; the requirement that says so.
+    NoSuccess(&'static str),
+    /// Documents do not say, or say different things; only its life is judged.
+    Nothing,
+}
+
+/// A message of the harness, as far as the device's duties depend on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Duty {
+    /// What is owed.
+    pub owes: Owes,
+    /// The JSON-RPC id, when there is one.
+    pub id: Option<Value>,
+    /// The method, when it is a string.
+    pub method: Option<String>,
+    /// The tool, when the method is `tools/call` and the name is a string.
+    pub tool: Option<String>,
+}
+
+impl Duty {
+    /// Reads a frame that the harness sent.
+    pub fn of(frame: &Frame) -> Self {
+        match frame {
+            Frame::Text(text) => match serde_json::from_str::<Value>(text) {
+                Ok(Value::Object(envelope)) => Self::of_envelope(&envelope),
+                _ => Self::bare(Owes::Nothing),
+            },
+            _ => Self::bare(Owes::Nothing),
+        }
+    }
+
+    /// Whether the message is a `tools/call`, legal or not.
+    pub fn is_call(&self) -> bool {
+        self.method.as_deref() == Some("tools/call")
+    }
+
+    fn bare(owes: Owes) -> Self {
+        Self {
+            owes,
+            id: None,
+            method: None,
+            tool: None,
+        }
+    }
+
+    fn of_envelope(envelope: &Map<String, Value>) -> Self {
+        let unknown_kind = match envelope.get("type").map(Value::as_str) {
+            Some(Some("mcp")) => None,
+            Some(Some(_)) => Some(Owes::Silence("envelope.unknown-type-ignored")),
+            _ => Some(Owes::NoSuccess("envelope.missing-type-ignored")),
+        };
+        let Some(Value::Object(payload)) = envelope.get("payload") else {
+            return Self::bare(match (unknown_kind, envelope.get("payload")) {
+                (Some(owes), _) => owes,
+                // One device family reads a JSON text in a string, another ignores batches.
+                (None, Some(Value::String(_) | Value::Array(_))) => Owes::Nothing,
+                (None, _) => Owes::NoSuccess("envelope.payload-not-object"),
+            });
+        };
+        let method = payload.get("method").and_then(Value::as_str);
+        let tool = (method == Some("tools/call"))
+            .then(|| payload.get("params")?.get("name")?.as_str())
+            .flatten();
+        Self {
+            owes: unknown_kind.unwrap_or_else(|| owed_for(payload)),
+            id: payload.get("id").cloned(),
+            method: method.map(str::to_owned),
+            tool: tool.map(str::to_owned),
+        }
+    }
+}
+
+fn owed_for(payload: &Map<String, Value>) -> Owes {
+    let id = payload.get("id");
+    let other_case = |name: &String| {
+        let lower = name.to_ascii_lowercase();
+        *name != lower && ["jsonrpc", "id", "method", "params"].contains(&lower.as_str())
+    };
+    if payload.keys().any(other_case) {
+        // Whether member names match in another case is a SHOULD of its own.
+        return Owes::Nothing;
+    }
+    if !payload.contains_key("method")
+        && (payload.contains_key("result") || payload.contains_key("error"))
+    {
+        return Owes::Silence("jsonrpc.response-ignored");
+    }
+    if payload.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Owes::NoSuccess("jsonrpc.version-checked");
+    }
+    if !payload.get("method").is_some_and(Value::is_string) {
+        return Owes::NoSuccess("jsonrpc.method-required");
+    }
+    let owes = match id {
+        None => return Owes::Silence("notifications.not-answered"),
+        Some(Value::String(text)) if text.parse::<i64>().is_ok() => {
+            Owes::NoSuccess("ids.numeric-string-rejected")
+        }
+        Some(Value::String(_)) => Owes::NoSuccess("ids.string-rejected"),
+        Some(Value::Null) => Owes::NoSuccess("ids.null-rejected"),
+        Some(Value::Bool(_)) => Owes::NoSuccess("ids.boolean-rejected"),
+        Some(Value::Array(_) | Value::Object(_)) => Owes::NoSuccess("ids.structured-rejected"),
+        Some(Value::Number(number)) => {
+            let magnitude = number
+                .as_u64()
+                .or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match magnitude {
+                Some(magnitude) if magnitude <= EXACT_IN_DOUBLE => Owes::Answer,
+                _ => Owes::Nothing,
+            }
+        }
+    };
+    match (owes, payload.get("params")) {
+        (Owes::Answer, Some(Value::String(_) | Value::Number(_))) => {
+            Owes::NoSuccess("jsonrpc.params-structured")
+        }
+        // Absent, null and array parameters are read in different ways by different documents.
+        (Owes::Answer, Some(Value::Null | Value::Bool(_) | Value::Array(_))) => Owes::Nothing,
+        (owes, _) => owes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Owes::Answer)]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":1758893424665,"method":"ping","params":{}}"#,
+        Owes::Answer
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#,
+        Owes::Nothing
+    )]
+    #[case(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Owes::Nothing)]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
+        Owes::NoSuccess("ids.string-rejected")
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":"42","method":"ping"}"#,
+        Owes::NoSuccess("ids.numeric-string-rejected")
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
+        Owes::Silence("notifications.not-answered")
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+        Owes::Silence("jsonrpc.response-ignored")
+    )]
+    #[case(
+        r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#,
+        Owes::NoSuccess("jsonrpc.version-checked")
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7}"#,
+        Owes::NoSuccess("jsonrpc.method-required")
+    )]
+    #[case(r#"{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}"#, Owes::Nothing)]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#,
+        Owes::NoSuccess("jsonrpc.params-structured")
+    )]
+    #[case("[]", Owes::Nothing)]
+    #[case("17", Owes::NoSuccess("envelope.payload-not-object"))]
+    fn duties_follow_from_the_message(#[case] payload: &str, #[case] owes: Owes) {
+        let text = crate::wire::outbound::envelope("s", payload);
+        assert_eq!(Duty::of(&Frame::Text(text)).owes, owes);
+    }
+}

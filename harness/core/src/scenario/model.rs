@@ -1,0 +1,209 @@
+//! The types of a scenario file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::matcher::Matcher;
+
+/// One scenario: a title, what a device must have, and steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// `<area>/<name>`, from the file's place.
+    pub id: Arc<str>,
+    /// One line for people.
+    pub title: String,
+    /// The file it was read from, for messages and for JUnit.
+    pub file: String,
+    /// Capabilities without which it does not apply.
+    pub needs: Vec<String>,
+    /// Whether it wants a connection of its own.
+    pub fresh: bool,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Line in the file.
+    pub line: u64,
+    /// What is done.
+    pub action: Action,
+    /// What must hold of the answer.
+    pub expect: Vec<Expect>,
+    /// Names for parts of the answer: name to pointer.
+    pub bind: BTreeMap<String, String>,
+    /// The requirement that is broken when the step changes the device's settings.
+    pub unchanged: Option<&'static str>,
+    /// Size in bytes of the WebSocket fragments to send the text in.
+    pub fragment: Option<usize>,
+    /// Name under which the answer is kept for review.
+    pub snapshot: Option<String>,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Sends one frame.
+    Send(Outgoing),
+    /// Walks all pages of `tools/list`.
+    List {
+        /// Value of `withUserTools`; absent means no such member.
+        with_user_tools: Option<Value>,
+        /// Where to begin; absent means at the first page.
+        cursor: Option<Value>,
+    },
+    /// Sends requests back to back and then waits for all answers.
+    Burst(Vec<Step>),
+    /// Drops the connection and waits for the next one.
+    Drop {
+        /// What is sent just before, without waiting for answers.
+        after: Vec<Step>,
+    },
+    /// Waits for a console line that matches.
+    Console {
+        /// The pattern.
+        pattern: String,
+    },
+    /// Repeats steps for each row of a table.
+    Each {
+        /// The rows: variables and their values.
+        rows: Vec<Map<String, Value>>,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+}
+
+/// A frame to send, before variables are filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outgoing {
+    /// A legal request.
+    Request {
+        /// Method name.
+        method: Value,
+        /// `params`; absent means no such member.
+        params: Option<Value>,
+        /// The id; absent means a fresh one.
+        id: Option<Value>,
+    },
+    /// A `tools/call` of the tool that tells the device's state.
+    Status,
+    /// A legal notification.
+    Notify {
+        /// Method name.
+        method: Value,
+        /// `params`; absent means no such member.
+        params: Option<Value>,
+    },
+    /// Any JSON as payload of a correct envelope.
+    Payload(Value),
+    /// Any text as payload of a correct envelope.
+    PayloadText(String),
+    /// Any JSON as text frame.
+    Envelope(Value),
+    /// Any text as text frame.
+    Text(String),
+    /// A binary frame, in hexadecimal.
+    Binary(String),
+    /// A WebSocket ping.
+    Ping,
+}
+
+/// What must hold of an answer, and the requirement that says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expect {
+    /// Slug of the requirement.
+    pub requirement: &'static str,
+    /// The kind of answer.
+    pub answer: Option<Answer>,
+    /// Matchers on parts of the answer view, by JSON pointer.
+    pub parts: Vec<(String, Matcher)>,
+    /// Matcher on the error object, judged only when there is one.
+    pub if_error: Option<Matcher>,
+    /// JSON Schema for the result.
+    pub schema: Option<Value>,
+    /// Whether the device must still answer after the step.
+    pub alive: bool,
+}
+
+/// Kinds of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// A result whose `isError` is not true.
+    Result,
+    /// A JSON-RPC error.
+    Error,
+    /// Anything but a success; silence only where an answer is not due.
+    Refused,
+    /// An answer, either way.
+    Any,
+    /// No answer at all.
+    None,
+}
+
+/// A step of a flattened case.
+#[derive(Debug, Clone)]
+pub struct Flat<'a> {
+    /// Its place: `2`, or `2#1.0` for step 0 of row 1 of the table in step 2.
+    pub at: Arc<str>,
+    /// The step; never [`Action::Each`].
+    pub step: &'a Step,
+    /// The row's variables.
+    pub row: Map<String, Value>,
+}
+
+impl Case {
+    /// The steps with tables unrolled, in the order in which they are carried out.
+    pub fn flatten(&self) -> Vec<Flat<'_>> {
+        let mut flat = Vec::new();
+        unroll(&self.steps, "", &Map::new(), &mut flat);
+        flat
+    }
+
+    /// Slugs of the requirements that the case names.
+    pub fn requirements(&self) -> Vec<&'static str> {
+        fn walk(steps: &[Step], slugs: &mut Vec<&'static str>) {
+            for step in steps {
+                slugs.extend(step.expect.iter().map(|expect| expect.requirement));
+                slugs.extend(step.unchanged);
+                match &step.action {
+                    Action::Each { steps, .. }
+                    | Action::Burst(steps)
+                    | Action::Drop { after: steps } => walk(steps, slugs),
+                    _ => {}
+                }
+            }
+        }
+        let mut slugs = Vec::new();
+        walk(&self.steps, &mut slugs);
+        slugs.sort_unstable();
+        slugs.dedup();
+        slugs
+    }
+
+    /// The area: the folder of the file.
+    pub fn area(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
+}
+
+fn unroll<'a>(steps: &'a [Step], prefix: &str, row: &Map<String, Value>, flat: &mut Vec<Flat<'a>>) {
+    for (index, step) in steps.iter().enumerate() {
+        match &step.action {
+            Action::Each { rows, steps } => {
+                for (number, inner) in rows.iter().enumerate() {
+                    let mut merged = row.clone();
+                    merged.extend(inner.clone());
+                    unroll(steps, &format!("{prefix}{index}#{number}."), &merged, flat);
+                }
+            }
+            _ => flat.push(Flat {
+                at: format!("{prefix}{index}").into(),
+                step,
+                row: row.clone(),
+            }),
+        }
+    }
+}

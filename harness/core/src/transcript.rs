@@ -1,0 +1,232 @@
+//! The record of a session: all that was sent, received and logged, in order, with times.
+//!
+//! A live run writes it, a replay reads it, and the checks see nothing else. One entry is one
+//! line of a `transcripts/*.jsonl` file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::Facts;
+use crate::wire::Frame;
+
+/// The case under which the connection is made and the device gets known.
+pub const BRING_UP: &str = "session/bring-up";
+
+/// The case under which the settings are put back and the last look for late answers is taken.
+pub const CLOSE: &str = "session/close";
+
+/// One line of a transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Position in the session, without gaps.
+    pub seq: u64,
+    /// Microseconds since the session began.
+    pub at_us: u64,
+    /// The case that was running.
+    pub case: Arc<str>,
+    /// The step that was running, such as `2`, `3#1.0` (row 1 of a table) or `2.fence`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Arc<str>>,
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum What {
+    /// The harness sent a frame.
+    Sent {
+        /// Why it was sent.
+        role: Role,
+        /// The frame.
+        frame: Frame,
+    },
+    /// The device sent a frame.
+    Received {
+        /// The frame.
+        frame: Frame,
+    },
+    /// The device's console showed a line.
+    Console {
+        /// The line, without its end, ANSI sequences removed.
+        line: String,
+    },
+    /// A device connected and the WebSocket handshake is done.
+    LinkUp {
+        /// The session id that the harness gives in its hello.
+        session_id: String,
+        /// The path that the device asked for.
+        path: String,
+        /// Whether the device was given a token to present.
+        token_given: bool,
+        /// The headers that matter, in lower case, the token replaced by its variable's name.
+        headers: BTreeMap<String, String>,
+    },
+    /// The link ended.
+    LinkDown {
+        /// Who ended it.
+        by: Party,
+        /// How.
+        why: String,
+    },
+    /// The target was started or came to its end.
+    Target {
+        /// What happened to it.
+        event: TargetEvent,
+    },
+    /// A remark of the harness.
+    Mark {
+        /// The remark.
+        mark: Mark,
+    },
+}
+
+/// Why the harness sent a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The server's hello.
+    Hello,
+    /// What the case is about.
+    Stimulus,
+    /// A good request whose answer shows that what came before it was dropped.
+    Fence,
+    /// A reading of the device's state.
+    Probe,
+}
+
+/// Who did something to the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Party {
+    /// The harness.
+    Harness,
+    /// The device.
+    Device,
+}
+
+/// What happened to the target as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetEvent {
+    /// The harness started it (again): one boot banner is expected.
+    Started,
+    /// Its process ended by itself.
+    Exited(String),
+}
+
+/// A remark of the harness.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// No answer to the message of this step came within the time.
+    NoAnswer {
+        /// How long was waited, in milliseconds.
+        waited_ms: u64,
+    },
+    /// A limit of the harness struck.
+    Limit {
+        /// The limit's name.
+        name: String,
+        /// Its value.
+        value: u64,
+    },
+    /// A listing ended early.
+    ListEnded {
+        /// Why.
+        why: String,
+    },
+    /// The device did not connect (again) within the time.
+    NoLink {
+        /// How long was waited, in milliseconds.
+        waited_ms: u64,
+    },
+    /// The case is tried once more on a fresh device, because the device fell silent.
+    SecondAttempt,
+    /// A step could not be carried out.
+    Skipped {
+        /// Why.
+        why: String,
+    },
+    /// What is known of the device from here on.
+    Facts(Box<Facts>),
+}
+
+impl Entry {
+    /// The frame, when one was sent or received.
+    pub fn frame(&self) -> Option<&Frame> {
+        match &self.what {
+            What::Sent { frame, .. } | What::Received { frame } => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Whether the entry belongs to the step.
+    pub fn is_at(&self, step: &str) -> bool {
+        self.step.as_deref() == Some(step)
+    }
+}
+
+/// Reads the lines of a transcript file.
+///
+/// # Errors
+///
+/// The first line that is no entry, with its number (from 1) and the reason.
+pub fn read_jsonl(text: &str) -> Result<Vec<Entry>, (usize, String)> {
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(at, line)| serde_json::from_str(line).map_err(|error| (at + 1, error.to_string())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_reads_back_equal() {
+        let entries = [
+            What::Sent {
+                role: Role::Stimulus,
+                frame: Frame::Text("{\"a\":\"ä\n\"}".into()),
+            },
+            What::Received {
+                frame: Frame::NotUtf8(vec![0x7b, 0xff]),
+            },
+            What::LinkDown {
+                by: Party::Device,
+                why: "closed".into(),
+            },
+            What::Mark {
+                mark: Mark::NoAnswer { waited_ms: 10 },
+            },
+            What::Mark {
+                mark: Mark::SecondAttempt,
+            },
+            What::Mark {
+                mark: Mark::Facts(Box::default()),
+            },
+            What::Target {
+                event: TargetEvent::Exited("code 1".into()),
+            },
+        ]
+        .map(|what| Entry {
+            seq: 3,
+            at_us: 99,
+            case: "ids/zero".into(),
+            step: Some("0".into()),
+            what,
+        });
+        let text: String = entries
+            .iter()
+            .map(|entry| serde_json::to_string(entry).unwrap() + "\n")
+            .collect();
+        assert_eq!(read_jsonl(&text).unwrap(), entries);
+        assert_eq!(read_jsonl("{}\n").unwrap_err().0, 1);
+    }
+}

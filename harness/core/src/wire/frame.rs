@@ -1,0 +1,142 @@
+//! One unit of the transport, before any judgement.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::limits::BINARY_BYTES_KEPT;
+
+/// What crossed the link as one unit, in either direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// A text message.
+    Text(String),
+    /// A text message that is not valid UTF-8, as raw bytes.
+    NotUtf8(Vec<u8>),
+    /// A binary message: audio, as a rule.
+    Binary(Vec<u8>),
+    /// A WebSocket ping with its data.
+    Ping(Vec<u8>),
+    /// A WebSocket pong with its data.
+    Pong(Vec<u8>),
+}
+
+impl Frame {
+    /// Size of the data in bytes.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::NotUtf8(bytes) | Self::Binary(bytes) | Self::Ping(bytes) | Self::Pong(bytes) => {
+                bytes.len()
+            }
+        }
+    }
+
+    /// Whether the frame carries no data.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text for people: as it is, or with what is not UTF-8 made visible.
+    pub fn display(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::NotUtf8(bytes) => bytes.escape_ascii().to_string(),
+            Self::Binary(bytes) => format!("binary frame, {} bytes", bytes.len()),
+            Self::Ping(_) => "ping".to_owned(),
+            Self::Pong(_) => "pong".to_owned(),
+        }
+    }
+}
+
+/// The form in transcript files. Binary data that is audio is cut to its first bytes: it is
+/// counted, never judged.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Stored<'a> {
+    Text(std::borrow::Cow<'a, str>),
+    NotUtf8(String),
+    Binary { length: usize, hex: String },
+    Ping(String),
+    Pong(String),
+}
+
+impl Serialize for Frame {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => Stored::Text(text.as_str().into()),
+            Self::NotUtf8(bytes) => Stored::NotUtf8(to_hex(bytes)),
+            Self::Binary(bytes) => Stored::Binary {
+                length: bytes.len(),
+                hex: to_hex(if bytes.first() == Some(&b'{') {
+                    bytes
+                } else {
+                    &bytes[..bytes.len().min(BINARY_BYTES_KEPT)]
+                }),
+            },
+            Self::Ping(bytes) => Stored::Ping(to_hex(bytes)),
+            Self::Pong(bytes) => Stored::Pong(to_hex(bytes)),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Frame {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let bytes = |hex: &str| from_hex(hex).ok_or_else(|| serde::de::Error::custom("odd hex"));
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Text(text) => Self::Text(text.into_owned()),
+            Stored::NotUtf8(hex) => Self::NotUtf8(bytes(&hex)?),
+            Stored::Binary { length, hex } => {
+                let mut data = bytes(&hex)?;
+                data.resize(length, 0);
+                Self::Binary(data)
+            }
+            Stored::Ping(hex) => Self::Ping(bytes(&hex)?),
+            Stored::Pong(hex) => Self::Pong(bytes(&hex)?),
+        })
+    }
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Bytes of a hexadecimal text; `None` when it is none.
+pub fn from_hex(hex: &str) -> Option<Vec<u8>> {
+    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
+        return None;
+    }
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame() -> impl Strategy<Value = Frame> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..24);
+        prop_oneof![
+            any::<String>().prop_map(Frame::Text),
+            bytes().prop_map(Frame::NotUtf8),
+            bytes().prop_map(Frame::Binary),
+            bytes().prop_map(Frame::Ping),
+            bytes().prop_map(Frame::Pong),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_stored_frame_reads_back_equal(frame in frame()) {
+            let line = serde_json::to_string(&frame).unwrap();
+            prop_assert!(!line.contains('\n'));
+            prop_assert_eq!(serde_json::from_str::<Frame>(&line).unwrap(), frame);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Wire types on two levels: [`Frame`] and [`Inbound`] hold anything that a device sends, so that
+//! what cannot be understood is still recorded in full; [`outbound`] only makes legal messages.
+
+mod frame;
+mod inbound;
+pub mod outbound;
+mod scan;
+
+pub use frame::Frame;
+pub use frame::from_hex;
+pub use inbound::{Inbound, Message, Payload};
+pub use scan::{id_key, numbers_equal, recover_id};

@@ -1,0 +1,187 @@
+//! Reading what is not quite JSON: duplicate members, lost ids, numbers by value.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+
+/// Finds the id in a text that is no valid JSON, so that a broken answer still names its request.
+///
+/// Only a number or a plain string after a member name `"id"` counts; the last one wins, because
+/// a message that was pasted together carries hostile text before it more often than after.
+pub fn recover_id(text: &str) -> Option<Value> {
+    static ID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#""id"\s*:\s*(-?\d+(?:\.\d+)?|"[^"\\]*")"#).expect("a constant pattern")
+    });
+    ID.captures_iter(text)
+        .last()
+        .and_then(|found| serde_json::from_str(&found[1]).ok())
+}
+
+/// A key under which two ids that are equal in value and type are equal: `7` and `7.0` share one,
+/// `7` and `"7"` do not.
+pub fn id_key(id: &Value) -> String {
+    match id {
+        Value::Number(number) => match integer(number) {
+            Some(whole) => whole.to_string(),
+            None => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Whether two JSON numbers have the same value, however they are spelled.
+pub fn numbers_equal(a: &Number, b: &Number) -> bool {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.as_f64() == b.as_f64(),
+        _ => false,
+    }
+}
+
+/// The number as an integer when it is one; floats only as far as they hold integers exactly.
+fn integer(number: &Number) -> Option<i128> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(whole) = number.as_i64() {
+        return Some(whole.into());
+    }
+    if let Some(whole) = number.as_u64() {
+        return Some(whole.into());
+    }
+    let float = number.as_f64()?;
+    (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i128)
+}
+
+/// The first member name that stands twice in one object of the JSON text, at any depth.
+pub(crate) fn duplicate_member(text: &str) -> Option<String> {
+    let mut found = None;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let _ = Watch(&mut found).deserialize_any(&mut reader);
+    found
+}
+
+/// Walks a JSON text without building it.
+struct Watch<'a>(&'a mut Option<String>);
+
+impl<'de> Watch<'_> {
+    fn deserialize_any<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> serde::de::DeserializeSeed<'de> for Watch<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.deserialize_any(deserializer)
+    }
+}
+
+impl<'de> Visitor<'de> for Watch<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Watch(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(name) = map.next_key::<Name>()? {
+            map.next_value_seed(Watch(self.0))?;
+            if let Some(repeated) = seen.replace(name.0) {
+                self.0.get_or_insert(repeated);
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case(r#"{"id":7,"error":{"message":"Unknown tool: no"pe"}}"#, Some(json!(7)))]
+    #[case(r#"{"payload":{"jsonrpc":"2.0","id": -12 ,"error":"#, Some(json!(-12)))]
+    #[case(r#"{"id":"abc","x":"#, Some(json!("abc")))]
+    #[case(r#"{"error": nothing"#, None)]
+    fn an_id_is_found_in_broken_json(#[case] text: &str, #[case] id: Option<Value>) {
+        assert_eq!(recover_id(text), id);
+    }
+
+    #[rstest]
+    #[case("7", "7.0", true)]
+    #[case("7", "\"7\"", false)]
+    #[case("1.5", "1.50", true)]
+    #[case("2147483647", "2147483648", false)]
+    #[case("9007199254740993", "9007199254740992", false)]
+    #[case("null", "null", true)]
+    fn ids_are_equal_by_value_and_type(#[case] a: &str, #[case] b: &str, #[case] equal: bool) {
+        let key = |text| id_key(&serde_json::from_str(text).unwrap());
+        assert_eq!(key(a) == key(b), equal);
+    }
+
+    #[rstest]
+    #[case(r#"{"a":1,"b":{"c":[{"d":1,"d":2}]}}"#, Some("d"))]
+    #[case(r#"{"a":1,"\u0061":2}"#, Some("a"))]
+    #[case(r#"{"a":{"x":1},"b":{"x":1}}"#, None)]
+    fn members_that_stand_twice_are_seen(#[case] text: &str, #[case] name: Option<&str>) {
+        assert_eq!(duplicate_member(text).as_deref(), name);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_readers_panic(text in any::<String>()) {
+            let _ = recover_id(&text);
+            let _ = duplicate_member(&text);
+        }
+
+        #[test]
+        fn every_integer_id_has_a_key_of_its_own(a in any::<i64>(), b in any::<i64>()) {
+            prop_assert_eq!(id_key(&json!(a)) == id_key(&json!(b)), a == b);
+        }
+    }
+}
