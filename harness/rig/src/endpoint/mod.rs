@@ -1,0 +1,3 @@
+//! Where the harness listens: the device dials out, so the address exists before it boots.
+
+pub mod websocket;

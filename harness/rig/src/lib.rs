@@ -1,0 +1,19 @@
+//! What `mcp-hil` touches: programs and boards, ports, connections and consoles.
+//!
+//! Nothing here judges. A device's misdeed comes out as data (a [`Frame`](mcp_hil_core::wire::Frame),
+//! a [`LinkLost`], a [`TargetOutput`]); an `Err(`[`RigError`]`)` is trouble of the bench. Time
+//! stamps are the caller's.
+//!
+//! * [`target`]: how the device under test is run;
+//! * [`endpoint`]: where the harness listens;
+//! * [`link`]: one live connection.
+
+pub mod endpoint;
+mod error;
+pub mod link;
+pub mod target;
+
+pub use endpoint::websocket::Endpoint;
+pub use error::RigError;
+pub use link::{Handshake, Link, LinkLost};
+pub use target::{Command, Process, Target, TargetOutput};

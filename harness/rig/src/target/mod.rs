@@ -1,0 +1,82 @@
+//! How the device under test is run.
+
+mod console;
+mod group;
+mod process;
+
+pub use process::{Command, Process, STOP_GRACE};
+
+use crate::error::RigError;
+
+/// What a target did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetOutput {
+    /// A line of the console, cleaned.
+    Line(String),
+    /// It ended without having been asked to, in the way that the text says: `exited with code 3`.
+    Exited(String),
+}
+
+/// How the device under test is run.
+#[derive(Debug)]
+pub enum Target {
+    /// A program on this machine.
+    Process(Process),
+    /// Somebody else starts the device; it has no console.
+    Wait,
+}
+
+impl Target {
+    /// Starts the device, if that is up to the harness.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub async fn start(&mut self) -> Result<(), RigError> {
+        match self {
+            Self::Process(process) => process.start().await,
+            Self::Wait => Ok(()),
+        }
+    }
+
+    /// Stops the device and starts it again.
+    ///
+    /// # Errors
+    /// The program does not start, or it is not the harness that starts it.
+    pub async fn restart(&mut self) -> Result<(), RigError> {
+        match self {
+            Self::Process(process) => process.restart().await,
+            Self::Wait => Err(RigError::NotOurs),
+        }
+    }
+
+    /// Ends the device, if the harness started it.
+    pub async fn stop(&mut self) {
+        if let Self::Process(process) = self {
+            process.stop().await;
+        }
+    }
+
+    /// What the device did next; for ever pending when there is nothing to see. Cancel-safe.
+    pub async fn next(&mut self) -> TargetOutput {
+        match self {
+            Self::Process(process) => process.next().await,
+            Self::Wait => std::future::pending().await,
+        }
+    }
+
+    /// What the device did and nobody asked for yet.
+    pub fn try_next(&mut self) -> Option<TargetOutput> {
+        match self {
+            Self::Process(process) => process.try_next(),
+            Self::Wait => None,
+        }
+    }
+
+    /// Whether the device is known to run; `None` when that cannot be known.
+    pub fn is_running(&self) -> Option<bool> {
+        match self {
+            Self::Process(process) => Some(process.is_running()),
+            Self::Wait => None,
+        }
+    }
+}

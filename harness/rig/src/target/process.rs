@@ -1,0 +1,310 @@
+//! A program on this machine as the device: its life and its console.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
+    process::{ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use nix::sys::signal::Signal;
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe,
+    process::Child,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{
+    TargetOutput,
+    console::{Console, Lines},
+    group::Group,
+};
+use crate::error::RigError;
+
+/// How long a process may take to end by itself when it is asked to.
+pub const STOP_GRACE: Duration = Duration::from_millis(500);
+
+/// How long the console is read on when the process has ended and another one (a child of it)
+/// holds the console open.
+const CONSOLE_GRACE: Duration = Duration::from_millis(100);
+
+/// What to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The program, or the command line of a shell.
+    pub program: OsString,
+    /// Whether `program` is a command line for `sh -c`; `args` are then its `$1`, `$2` and so on.
+    pub shell: bool,
+    /// The arguments.
+    pub args: Vec<String>,
+    /// Environment variables beyond the inherited ones.
+    pub env: Vec<(String, String)>,
+}
+
+impl Command {
+    /// A command line for the shell.
+    pub fn shell(line: impl Into<OsString>) -> Self {
+        Self {
+            program: line.into(),
+            shell: true,
+            ..Self::default()
+        }
+    }
+
+    /// A program, without a shell.
+    pub fn direct(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same with a further argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// The same with a further environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The command line for people.
+    fn display(&self) -> String {
+        let mut line = self.program.to_string_lossy().into_owned();
+        for arg in &self.args {
+            line.push(' ');
+            line.push_str(arg);
+        }
+        line
+    }
+
+    fn build(&self) -> std::process::Command {
+        let mut command;
+        if self.shell {
+            command = std::process::Command::new("sh");
+            command.arg("-c").arg(&self.program).arg("sh");
+        } else {
+            command = std::process::Command::new(&self.program);
+        }
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+/// A program as the device, in a process group that ends with this value, and with the harness
+/// itself however that ends.
+#[derive(Debug)]
+pub struct Process {
+    command: Command,
+    console: Arc<Console>,
+    run: Option<Run>,
+}
+
+/// One run of the program.
+#[derive(Debug)]
+struct Run {
+    state: Arc<State>,
+    follower: JoinHandle<()>,
+    /// Kills what is left of it when it is dropped; the follower then reaps the program.
+    group: Group,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    has_exited: AtomicBool,
+    is_stopping: AtomicBool,
+}
+
+impl Process {
+    /// A process that is not started yet.
+    pub fn new(command: Command) -> Self {
+        Self {
+            command,
+            console: Arc::default(),
+            run: None,
+        }
+    }
+
+    /// What is run.
+    pub fn command(&self) -> &Command {
+        &self.command
+    }
+
+    /// Starts it, after having stopped what is left of an earlier run. Must be called inside a
+    /// tokio runtime.
+    ///
+    /// # Errors
+    /// The program does not start. (In a shell it is the shell that starts; a command that is not
+    /// found is then seen as code 127.)
+    pub async fn start(&mut self) -> Result<(), RigError> {
+        self.stop().await;
+        let run = self.spawn().map_err(|reason| RigError::Start {
+            command: self.command.display(),
+            reason,
+        })?;
+        self.run = Some(run);
+        Ok(())
+    }
+
+    /// Stops it and starts it again. Lines of the run before stay in [`next`](Self::next).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn restart(&mut self) -> Result<(), RigError> {
+        self.start().await
+    }
+
+    /// Ends the whole process group: SIGTERM, then SIGKILL after [`STOP_GRACE`] or as soon as the
+    /// program has ended. All of its console lines are in [`next`](Self::next) when this returns;
+    /// an end that was asked for here is not told there.
+    pub async fn stop(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        let Run {
+            state,
+            mut follower,
+            group,
+        } = run;
+        state.is_stopping.store(true, Ordering::SeqCst);
+        if !follower.is_finished() {
+            group.signal(Signal::SIGTERM);
+            if timeout(STOP_GRACE, &mut follower).await.is_err() {
+                group.signal(Signal::SIGKILL);
+                // Only a process that the kernel cannot end now survives this.
+                if timeout(STOP_GRACE, &mut follower).await.is_err() {
+                    follower.abort();
+                }
+            }
+        }
+        drop(group);
+    }
+
+    /// What it did next. All its console lines come before its end; after that this is pending
+    /// until it is started again. Cancel-safe.
+    pub async fn next(&mut self) -> TargetOutput {
+        self.console.next().await
+    }
+
+    /// What it did and nobody asked for yet.
+    pub fn try_next(&mut self) -> Option<TargetOutput> {
+        self.console.try_next()
+    }
+
+    /// Whether the program itself runs.
+    pub fn is_running(&self) -> bool {
+        self.run
+            .as_ref()
+            .is_some_and(|run| !run.state.has_exited.load(Ordering::SeqCst))
+    }
+
+    fn spawn(&self) -> io::Result<Run> {
+        let group = Group::new()?;
+        // One pipe for both, so that lines come in the order in which they were written.
+        let (reader, writer) = io::pipe()?;
+        let mut command = self.command.build();
+        command.stdout(writer.try_clone()?).stderr(writer);
+        let mut command = tokio::process::Command::from(command);
+        command.process_group(group.id());
+        let child = command.spawn()?;
+        // It holds the writing end, and the console would never end.
+        drop(command);
+        let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let state = Arc::new(State::default());
+        let follower = Follower {
+            child,
+            pipe,
+            state: Arc::clone(&state),
+            console: Arc::clone(&self.console),
+            shell: self.command.shell,
+        };
+        Ok(Run {
+            state,
+            follower: tokio::spawn(follower.follow()),
+            group,
+        })
+    }
+}
+
+/// Reads the console of one run up to its end.
+struct Follower {
+    child: Child,
+    pipe: pipe::Receiver,
+    state: Arc<State>,
+    console: Arc<Console>,
+    shell: bool,
+}
+
+impl Follower {
+    async fn follow(mut self) {
+        let mut lines = Lines::default();
+        let mut chunk = vec![0; 16 * 1024];
+        let mut end = None;
+        let mut deadline = Instant::now();
+        loop {
+            tokio::select! {
+                read = self.pipe.read(&mut chunk) => match read {
+                    Ok(0) | Err(_) => break,
+                    Ok(length) => {
+                        lines.push(&chunk[..length], |line| self.console.line(line));
+                        if self.console.is_dropping() {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                },
+                ended = self.child.wait(), if end.is_none() => {
+                    end = Some(self.ended(ended));
+                    deadline = Instant::now() + CONSOLE_GRACE;
+                }
+                () = sleep_until(deadline), if end.is_some() => break,
+            }
+        }
+        lines.finish(|line| self.console.line(line));
+        let end = match end {
+            Some(end) => end,
+            None => {
+                let ended = self.child.wait().await;
+                self.ended(ended)
+            }
+        };
+        self.console.end(end);
+    }
+
+    /// Notes that the program has ended: how, unless it was asked to.
+    fn ended(&self, status: io::Result<ExitStatus>) -> Option<String> {
+        let was_asked = self.state.is_stopping.load(Ordering::SeqCst);
+        self.state.has_exited.store(true, Ordering::SeqCst);
+        (!was_asked).then(|| how(status, self.shell))
+    }
+}
+
+/// How a process ended, for people.
+fn how(status: io::Result<ExitStatus>, shell: bool) -> String {
+    let status = match status {
+        Ok(status) => status,
+        Err(error) => return format!("ended, nobody knows how: {error}"),
+    };
+    match (status.code(), status.signal()) {
+        (Some(127), _) if shell => "exited with code 127 (no such command)".to_owned(),
+        (Some(126), _) if shell => "exited with code 126 (not executable)".to_owned(),
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(number)) => match Signal::try_from(number) {
+            Ok(signal) => format!("ended by signal {number} ({})", signal.as_str()),
+            Err(_) => format!("ended by signal {number}"),
+        },
+        (None, None) => format!("ended: {status}"),
+    }
+}

@@ -1,0 +1,372 @@
+//! Programs as devices: their life, their console and their end.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use mcp_hil_core::limits::MAX_CONSOLE_LINE_BYTES;
+use mcp_hil_rig::{Command, Process, RigError, Target, TargetOutput};
+use rstest::rstest;
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+/// Tests fail by this, and never hang.
+const LATEST: Duration = Duration::from_secs(20);
+
+async fn started(line: &str) -> Process {
+    let mut process = Process::new(Command::shell(line));
+    process.start().await.unwrap();
+    process
+}
+
+async fn next(process: &mut Process) -> TargetOutput {
+    timeout(LATEST, process.next()).await.expect("an output")
+}
+
+fn line(text: impl Into<String>) -> TargetOutput {
+    TargetOutput::Line(text.into())
+}
+
+fn exited(text: &str) -> TargetOutput {
+    TargetOutput::Exited(text.to_owned())
+}
+
+/// Everything up to the end, the end included.
+async fn all(process: &mut Process) -> Vec<TargetOutput> {
+    let mut all = Vec::new();
+    loop {
+        all.push(next(process).await);
+        if matches!(all.last(), Some(TargetOutput::Exited(_))) {
+            return all;
+        }
+    }
+}
+
+/// A named pipe that a process and all its children hold open: it ends when the last is dead.
+struct Alive {
+    path: PathBuf,
+}
+
+impl Alive {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("{name}-{}.fifo", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        Self { path }
+    }
+
+    /// A family of three that ignores polite signals.
+    fn family(&self) -> String {
+        format!(
+            "trap '' TERM HUP INT; exec 3>'{}'; (sleep 1000 & sleep 1000) & echo ready; wait",
+            self.path.display()
+        )
+    }
+
+    fn all_dead(&self) -> JoinHandle<()> {
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || {
+            let read = File::open(path).and_then(|mut file| file.read_to_end(&mut Vec::new()));
+            assert_eq!(read.unwrap(), 0);
+        })
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[tokio::test]
+async fn both_streams_come_in_order_and_before_the_end() {
+    let mut process = started("echo one; echo two >&2; echo three; printf four >&2; exit 3").await;
+    assert_eq!(
+        all(&mut process).await,
+        [
+            line("one"),
+            line("two"),
+            line("three"),
+            line("four"),
+            exited("exited with code 3")
+        ]
+    );
+    assert!(!process.is_running());
+    assert!(
+        timeout(Duration::from_millis(5), process.next())
+            .await
+            .is_err()
+    );
+}
+
+#[rstest]
+#[case("exit 0", "exited with code 0")]
+#[case("kill -SEGV $$", "ended by signal 11 (SIGSEGV)")]
+#[case("kill -KILL $$", "ended by signal 9 (SIGKILL)")]
+#[case("exec >&- 2>&-; exit 5", "exited with code 5")]
+#[tokio::test]
+async fn the_end_is_told(#[case] command: &str, #[case] end: &str) {
+    assert_eq!(all(&mut started(command).await).await, [exited(end)]);
+}
+
+#[tokio::test]
+async fn a_command_that_the_shell_does_not_find_is_told() {
+    let outputs = all(&mut started("/nowhere/device --flag").await).await;
+    let [TargetOutput::Line(said), end] = &outputs[..] else {
+        panic!("{outputs:?}");
+    };
+    assert!(said.contains("/nowhere/device"), "{said}");
+    assert_eq!(*end, exited("exited with code 127 (no such command)"));
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_start_is_named() {
+    let mut process = Process::new(Command::direct("/nowhere/device").arg("--flag"));
+    let error = process.start().await.unwrap_err();
+    assert!(matches!(error, RigError::Start { .. }));
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cannot start the device `/nowhere/device --flag`: "),
+        "{text}"
+    );
+    assert!(text.contains("\n\nhint: check the path"), "{text}");
+    assert!(!process.is_running());
+}
+
+#[tokio::test]
+async fn arguments_and_environment_arrive_as_they_are() {
+    let script = "echo \"$1|$2|$RIG_TEST\"; read x || echo eof";
+    let outputs = ["a b|'$c'|x y\"z", "eof"].map(line);
+    let command = Command::shell(script)
+        .arg("a b")
+        .arg("'$c'")
+        .env("RIG_TEST", "x y\"z");
+    let mut process = Process::new(command);
+    process.start().await.unwrap();
+    assert_eq!(all(&mut process).await[..2], outputs);
+
+    let direct = Command::direct("sh")
+        .arg("-c")
+        .arg(script)
+        .arg("sh")
+        .arg("a b");
+    let mut process = Process::new(direct.arg("'$c'").env("RIG_TEST", "x y\"z"));
+    process.start().await.unwrap();
+    assert_eq!(all(&mut process).await[..2], outputs);
+}
+
+#[tokio::test]
+async fn a_polite_stop_lets_the_program_finish() {
+    let mut process =
+        started("trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait; echo not reached")
+            .await;
+    assert_eq!(next(&mut process).await, line("ready"));
+    assert!(process.is_running());
+    process.stop().await;
+    assert!(!process.is_running());
+    // An end that was asked for is not told.
+    assert_eq!(process.try_next(), Some(line("bye")));
+    assert_eq!(process.try_next(), None);
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_whole_stubborn_family() {
+    let alive = Alive::new("stop");
+    let all_dead = alive.all_dead();
+    let mut process = started(&alive.family()).await;
+    assert_eq!(next(&mut process).await, line("ready"));
+    assert!(!all_dead.is_finished());
+    let asked = Instant::now();
+    process.stop().await;
+    assert!(
+        asked.elapsed() >= Duration::from_millis(450),
+        "SIGKILL came early"
+    );
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_an_ended_program_left_behind_is_ended_too() {
+    let alive = Alive::new("leftover");
+    let all_dead = alive.all_dead();
+    let command = format!(
+        "exec 3>'{}'; sleep 1000 & echo ready; exit 4",
+        alive.path.display()
+    );
+    let mut process = started(&command).await;
+    assert_eq!(
+        all(&mut process).await,
+        [line("ready"), exited("exited with code 4")]
+    );
+    assert!(!all_dead.is_finished());
+    process.stop().await;
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn dropping_ends_the_whole_family_at_once() {
+    let alive = Alive::new("drop");
+    let all_dead = alive.all_dead();
+    let mut process = started(&alive.family()).await;
+    assert_eq!(next(&mut process).await, line("ready"));
+    drop(process);
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_ends_the_whole_family() {
+    let alive = Alive::new("panic");
+    let all_dead = alive.all_dead();
+    let mut process = started(&alive.family()).await;
+    let panicked = tokio::spawn(async move {
+        assert_eq!(next(&mut process).await, line("ready"));
+        std::panic::resume_unwind(Box::new("as a panic does"));
+    });
+    assert!(panicked.await.unwrap_err().is_panic());
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+/// Not a test: the harness of the test below, in a process of its own.
+#[tokio::test]
+#[ignore = "is run by another test"]
+async fn a_harness_that_waits() {
+    let Ok(command) = std::env::var("RIG_TEST_FAMILY") else {
+        return;
+    };
+    let mut process = started(&command).await;
+    assert_eq!(next(&mut process).await, line("ready"));
+    println!("\nfamily is ready");
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn a_killed_harness_takes_the_whole_family_with_it() {
+    let alive = Alive::new("sigkill");
+    let all_dead = alive.all_dead();
+    let mut harness = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "a_harness_that_waits",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("RIG_TEST_FAMILY", alive.family())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(harness.stdout.take().unwrap());
+    assert!(said.lines().any(|line| line.unwrap() == "family is ready"));
+    assert!(!all_dead.is_finished());
+    harness.kill().unwrap();
+    harness.wait().unwrap();
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_restart_is_a_new_run() {
+    let mut process = started("trap 'echo bye; exit 1' TERM; echo $$; sleep 1000 & wait").await;
+    let first = next(&mut process).await;
+    process.restart().await.unwrap();
+    assert_eq!(next(&mut process).await, line("bye"));
+    let second = next(&mut process).await;
+    assert_ne!(first, second);
+    assert!(process.is_running());
+}
+
+#[tokio::test]
+async fn a_program_that_ended_can_be_restarted() {
+    let mut process = started("echo hi; exit 2").await;
+    let run = [line("hi"), exited("exited with code 2")];
+    assert_eq!(all(&mut process).await, run);
+    process.restart().await.unwrap();
+    assert_eq!(all(&mut process).await, run);
+}
+
+#[tokio::test]
+async fn a_flood_is_counted_and_does_not_hold_the_program_up() {
+    let mut process = started("seq 300000; echo end").await;
+    // Nobody takes lines, and yet the program comes to its end.
+    while process.is_running() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    // What it wrote last may still be in the pipe; stopping reads all of it.
+    process.stop().await;
+    let outputs: Vec<_> = std::iter::from_fn(|| process.try_next()).collect();
+    assert!(outputs.len() < 5_000, "{} lines kept", outputs.len());
+    assert_eq!(outputs[0], line("1"));
+    let [.., TargetOutput::Line(mark), end] = &outputs[..] else {
+        panic!("no lines");
+    };
+    let dropped = 300_001 - (outputs.len() - 2);
+    assert!(
+        mark.starts_with(&format!("... {dropped} console lines dropped")),
+        "{mark}"
+    );
+    assert_eq!(*end, exited("exited with code 0"));
+}
+
+#[tokio::test]
+async fn an_endless_flood_can_be_stopped() {
+    let mut process = started("exec yes").await;
+    for _ in 0..10_000 {
+        next(&mut process).await;
+    }
+    assert!(process.is_running());
+    timeout(LATEST, process.stop()).await.unwrap();
+    assert!(!process.is_running());
+}
+
+#[tokio::test]
+async fn megabytes_without_a_line_end_are_one_cut_line() {
+    let mut process = started("head -c 8000000 /dev/zero | tr '\\0' x").await;
+    let outputs = all(&mut process).await;
+    let [TargetOutput::Line(text), _] = &outputs[..] else {
+        panic!("{} outputs", outputs.len());
+    };
+    assert!(text.len() < MAX_CONSOLE_LINE_BYTES + 100);
+    assert!(
+        text.contains("(line cut: 8000000 bytes"),
+        "{}",
+        &text[MAX_CONSOLE_LINE_BYTES..]
+    );
+}
+
+#[tokio::test]
+async fn binary_output_does_no_harm() {
+    let mut process = started("head -c 300000 /dev/urandom; echo; echo end").await;
+    let outputs = all(&mut process).await;
+    assert_eq!(
+        outputs[outputs.len() - 2..],
+        [line("end"), exited("exited with code 0")]
+    );
+}
+
+#[tokio::test]
+async fn waiting_for_somebody_else_has_no_console_and_no_restart() {
+    let mut target = Target::Wait;
+    target.start().await.unwrap();
+    assert_eq!(target.is_running(), None);
+    assert_eq!(target.try_next(), None);
+    let error = target.restart().await.unwrap_err().to_string();
+    assert!(error.contains("hint: restart it by hand"), "{error}");
+    target.stop().await;
+}
+
+/// Targets are used from spawned tasks.
+#[test]
+fn futures_are_send() {
+    fn is_send<T: Send>(_: impl FnOnce(&'static mut Target) -> T) {}
+    is_send(|target| async move {
+        let _ = target.start().await;
+        let _ = target.restart().await;
+        target.stop().await;
+        target.next().await
+    });
+}
