@@ -1,0 +1,215 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Plays the backend to an MCP device (xiaozhi family), judges every answer, writes reports.
+#[derive(Debug, Parser)]
+#[command(name = "mcp-hil", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the suite against a device
+    Run(Box<RunArgs>),
+    /// List the cases, or the requirements
+    List(ListArgs),
+    /// Explain a requirement or a case
+    Explain(ExplainArgs),
+    /// Judge the transcripts of an earlier run again, without a device
+    Replay(ReplayArgs),
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The device: `native` (the reference device as a process), `exec:<command>` (any program),
+    /// or `wait` (a device that somebody else starts)
+    #[arg(long, value_name = "DEVICE", default_value = "native")]
+    pub dut: String,
+
+    /// Seed one defect in the native device, to see it caught (`mcp-hil-native --list-mutants`)
+    #[arg(long, value_name = "NAME")]
+    pub mutant: Option<String>,
+
+    /// Run only the cases whose id begins so, or that judge this requirement (repeatable)
+    #[arg(long, value_name = "ID")]
+    pub only: Vec<String>,
+
+    /// Where to listen [default: a free port of 127.0.0.1; 127.0.0.1:8765 with `--dut wait`]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// The token that the device presents [default: one made up for each run; none with `wait`]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "MCP_HIL_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+
+    /// How long to wait for an answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    pub deadline: f64,
+
+    /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub connect_deadline: Option<f64>,
+
+    /// Rule set to hold the device to (repeatable) [default: xiaozhi and jsonrpc-2.0]
+    #[arg(long, value_name = "NAME")]
+    pub rules: Vec<String>,
+
+    /// Let broken SHOULDs fail, not only warn
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Known failures, TOML
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+
+    /// More scenarios, YAML files in a folder
+    #[arg(long, value_name = "FOLDER")]
+    pub scenarios: Option<PathBuf>,
+
+    /// Seed of whatever is drawn by chance
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+
+    /// Where the folders of runs are made
+    #[arg(long, value_name = "FOLDER", default_value = "target/mcp-hil")]
+    pub out: PathBuf,
+
+    /// How to report.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How to report.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Write JUnit to this file too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// What to print on standard output: text for people, or events as JSON, one a line
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Print warnings and cases that do not apply one by one
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    /// When to colour
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    Human,
+    /// Events as JSON, one a line
+    Json,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// List the requirements instead of the cases
+    #[arg(long)]
+    pub requirements: bool,
+
+    /// Only ids that begin so
+    #[arg(value_name = "PREFIX", default_value = "")]
+    pub prefix: String,
+
+    /// Rule set in force (repeatable) [default: xiaozhi and jsonrpc-2.0]
+    #[arg(long, value_name = "NAME")]
+    pub rules: Vec<String>,
+
+    /// More scenarios, YAML files in a folder
+    #[arg(long, value_name = "FOLDER")]
+    pub scenarios: Option<PathBuf>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Slug of a requirement (`ids.echo`) or id of a case (`ids/numbers`)
+    pub id: String,
+
+    /// More scenarios, YAML files in a folder
+    #[arg(long, value_name = "FOLDER")]
+    pub scenarios: Option<PathBuf>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The run's folder, such as `target/mcp-hil/latest`
+    pub run: PathBuf,
+
+    /// Let broken SHOULDs fail, not only warn
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Known failures, TOML
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+
+    /// More scenarios, YAML files in a folder
+    #[arg(long, value_name = "FOLDER")]
+    pub scenarios: Option<PathBuf>,
+
+    /// How to report.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl RunArgs {
+    /// The arguments that change verdicts, as they must stand in a repro command again.
+    pub(crate) fn repro_arguments(&self) -> String {
+        let mut text = String::new();
+        for rule in &self.rules {
+            text.push_str(&format!(" --rules {rule}"));
+        }
+        if self.strict {
+            text.push_str(" --strict");
+        }
+        if let Some(folder) = &self.scenarios {
+            text.push_str(&format!(" --scenarios {}", folder.display()));
+        }
+        if let Some(address) = self.listen {
+            text.push_str(&format!(" --listen {address}"));
+        }
+        text
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
+        _ => Err("expected a number of seconds above 0 and up to a day".into()),
+    }
+}

@@ -1,0 +1,225 @@
+//! The device under test: how it is named on the command line and how it is started.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use mcp_hil_core::capability::Trust;
+use mcp_hil_rig::{Command, Process, Target};
+
+use crate::plan::{Plan, Refusal};
+
+/// The package of the native reference device, and its program.
+const NATIVE_PACKAGE: &str = "reference-native";
+const NATIVE_PROGRAM: &str = "mcp-hil-native";
+
+/// A device under test.
+#[derive(Debug, Clone)]
+pub struct Dut {
+    /// Its name in reports.
+    pub name: String,
+    /// How it is run.
+    pub how: How,
+}
+
+/// How a device is run.
+#[derive(Debug, Clone)]
+pub enum How {
+    /// The reference device as a process on this host.
+    Native {
+        /// Its program.
+        program: PathBuf,
+        /// The defect that it is to have.
+        mutant: Option<String>,
+    },
+    /// Any program, started through the shell.
+    Exec(String),
+    /// A device that somebody else starts.
+    Wait,
+}
+
+impl Dut {
+    /// Reads a `--dut` argument: `native`, `exec:<command>` or `wait`.
+    ///
+    /// # Errors
+    ///
+    /// Another word, an empty command, or a reference device that is neither built nor buildable.
+    pub fn parse(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
+        let (name, how) = match spec.split_once(':') {
+            None if spec == "native" => {
+                let mutant = mutant.map(str::to_owned);
+                (
+                    "native",
+                    How::Native {
+                        program: native_program()?,
+                        mutant,
+                    },
+                )
+            }
+            None if spec == "wait" => ("wait", How::Wait),
+            Some(("exec", command)) if !command.trim().is_empty() => {
+                ("exec", How::Exec(command.to_owned()))
+            }
+            _ => {
+                return Err(Refusal::usage(
+                    format!(
+                        "unknown device `{spec}`: expected `native`, `exec:<command>` or `wait`"
+                    ),
+                    "for example `--dut exec:'python3 my_device.py'`",
+                ));
+            }
+        };
+        if mutant.is_some() && name != "native" {
+            return Err(Refusal::usage(
+                format!("`--mutant` with `--dut {spec}`: only the native device has mutants"),
+                "leave one of them out",
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            how,
+        })
+    }
+
+    /// The kind of target in one word.
+    pub fn kind(&self) -> &'static str {
+        match self.how {
+            How::Native { .. } => "native",
+            How::Exec(_) => "exec",
+            How::Wait => "wait",
+        }
+    }
+
+    /// What verdicts about it stand on.
+    pub fn fidelity(&self) -> &'static str {
+        match &self.how {
+            How::Native { mutant: None, .. } => "simulation, no board attached",
+            How::Native { .. } => "simulation with a seeded defect, no board attached",
+            How::Exec(_) => "a program on this host, no board attached",
+            How::Wait => "a device that somebody else started",
+        }
+    }
+
+    /// Which of its tools may be called.
+    pub fn trust(&self) -> Trust {
+        match self.how {
+            How::Native { .. } | How::Exec(_) => Trust::Simulated,
+            How::Wait => Trust::WellKnown,
+        }
+    }
+
+    /// What a person must do for the device to connect, if anything.
+    pub fn invitation(&self, url: &str, plan: &Plan) -> Option<String> {
+        let How::Wait = self.how else { return None };
+        let seconds = plan.connect_deadline.as_secs();
+        let token = match plan.token {
+            Some(_) => ", with the token that you gave",
+            None => "",
+        };
+        Some(format!(
+            "waiting up to {seconds} s for a device to dial {url}{token}"
+        ))
+    }
+
+    /// The `--dut` argument that means this device.
+    pub fn spec(&self) -> String {
+        match &self.how {
+            How::Native { mutant: None, .. } => "native".into(),
+            How::Native {
+                mutant: Some(mutant),
+                ..
+            } => format!("native --mutant {mutant}"),
+            How::Exec(command) => format!("exec:{}", quote(command)),
+            How::Wait => "wait".into(),
+        }
+    }
+
+    /// The target, not yet started.
+    pub fn target(&self, url: &str, token: &str) -> Target {
+        let command = match &self.how {
+            How::Native { program, mutant } => {
+                let command = Command::direct(program);
+                match mutant {
+                    Some(name) => command.arg("--mutant").arg(name),
+                    None => command,
+                }
+            }
+            How::Exec(line) => Command::shell(line),
+            How::Wait => return Target::Wait,
+        };
+        Target::Process(Process::new(
+            command
+                .env("MCP_HIL_TRANSPORT", "websocket")
+                .env("MCP_HIL_WS_URL", url)
+                .env("MCP_HIL_WS_TOKEN", token),
+        ))
+    }
+}
+
+fn quote(command: &str) -> String {
+    format!("'{}'", command.replace('\'', r"'\''"))
+}
+
+/// Finds the reference device: named by `MCP_HIL_NATIVE`, built from the source tree that this
+/// program came from, or beside this program.
+fn native_program() -> Result<PathBuf, Refusal> {
+    if let Some(named) = std::env::var_os("MCP_HIL_NATIVE") {
+        return Ok(named.into());
+    }
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    if let Some(tree) = tree.filter(|tree| tree.join("firmware/native/Cargo.toml").exists()) {
+        return build(tree);
+    }
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|own| Some(own.parent()?.join(NATIVE_PROGRAM)));
+    beside.filter(|path| path.exists()).ok_or_else(|| {
+        Refusal::bench(
+            format!("the reference device `{NATIVE_PROGRAM}` is not here, and neither is its source"),
+            "name its program in MCP_HIL_NATIVE, or test a device of your own with `--dut exec:<command>`",
+        )
+    })
+}
+
+/// Builds the reference device in the profile that this program was built in. Takes a moment the
+/// first time, and next to nothing after that.
+fn build(tree: &Path) -> Result<PathBuf, Refusal> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(&cargo);
+    command
+        .current_dir(tree)
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            NATIVE_PACKAGE,
+            "--bin",
+            NATIVE_PROGRAM,
+        ])
+        .args(["--message-format", "json-render-diagnostics"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let failed = |what: String| {
+        Refusal::bench(
+            format!("cannot build the reference device: {what}"),
+            "run `cargo build --package reference-native` in the source tree to see why",
+        )
+    };
+    let output = command
+        .output()
+        .map_err(|error| failed(format!("`cargo` does not start: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!(
+            "`cargo build` ended with {}",
+            output.status
+        )));
+    }
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|message| Some(message.get("executable")?.as_str()?.into()))
+        .next_back()
+        .ok_or_else(|| failed("cargo named no program".into()))
+}

@@ -1,0 +1,170 @@
+//! The one stream of events that a run produces; reporters are folds over it.
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::verdict::{Finding, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Version of the event stream and of `report.json`. It grows when a member changes its meaning
+/// or goes away; new members do not change it.
+pub const SCHEMA: u32 = 1;
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The plan is made; nothing has run yet.
+    RunStarted(RunStarted),
+    /// A device is connected and known.
+    DutReady(DutReady),
+    /// A case begins.
+    CaseStarted {
+        /// The device.
+        dut: String,
+        /// The transport.
+        transport: String,
+        /// The case.
+        case: String,
+    },
+    /// A case is judged.
+    CaseFinished(CaseReport),
+    /// An answer that came after a case was judged changed its verdict; replaces the earlier report.
+    CaseRevised(CaseReport),
+    /// Something that people should know, and that is no verdict.
+    Notice {
+        /// The text.
+        text: String,
+    },
+    /// The run is over.
+    RunFinished(Summary),
+}
+
+/// What is going to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Program and version, such as `mcp-hil 0.1.0`.
+    pub tool: String,
+    /// Name of the run: the name of its folder.
+    pub run: String,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// Seed of whatever is drawn by chance.
+    pub seed: u64,
+    /// Whether broken SHOULDs fail.
+    pub strict: bool,
+    /// Names of the rule sets in force.
+    pub rules: Vec<String>,
+    /// The devices.
+    pub duts: Vec<DutInfo>,
+    /// How many cases are planned.
+    pub cases: usize,
+}
+
+/// A device under test, as planned.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DutInfo {
+    /// Its name: `native`, `exec`, `wait` or the name of its file.
+    pub name: String,
+    /// How it is run: `native`, `exec` or `wait`.
+    pub target: String,
+    /// The transport.
+    pub transport: String,
+    /// What the verdicts stand on, in words: `simulation, no board attached`.
+    pub fidelity: String,
+}
+
+/// A device under test, as it showed itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DutReady {
+    /// The device.
+    pub dut: String,
+    /// The transport.
+    pub transport: String,
+    /// `serverInfo.name` and `.version` of its first `initialize` answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<(String, String)>,
+    /// What it can do.
+    pub facts: Facts,
+    /// Microseconds from start to readiness.
+    pub took_us: u64,
+}
+
+/// A judged case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CaseReport {
+    /// The device.
+    pub dut: String,
+    /// The transport.
+    pub transport: String,
+    /// The case's id.
+    pub case: String,
+    /// Its title.
+    pub title: String,
+    /// Its file, when it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it does not apply, or why nothing was shown, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether every failing finding is listed in the baseline.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+    /// What was found; warnings too.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// Slugs of the requirements that were exercised, in order.
+    #[serde(default)]
+    pub exercised: Vec<String>,
+    /// The transcript's file, relative to the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// The command that runs this case again.
+    pub repro: String,
+}
+
+/// What a run comes to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many devices ran.
+    pub duts: usize,
+    /// How many cases were executed (not-applicable ones are not counted here).
+    pub cases: usize,
+    /// Cases that passed.
+    pub passed: usize,
+    /// Cases that failed, known failures not counted.
+    pub failed: usize,
+    /// Cases that failed as the baseline says.
+    pub known: usize,
+    /// Cases that showed nothing.
+    pub inconclusive: usize,
+    /// Cases that the bench or the harness broke.
+    pub errors: usize,
+    /// Cases that do not apply.
+    pub not_applicable: usize,
+    /// Broken SHOULDs that did not fail a case.
+    pub warnings: usize,
+    /// Requirements that the devices must meet.
+    pub required: usize,
+    /// How many of them were exercised.
+    pub exercised: usize,
+    /// The others, when the whole suite was selected.
+    pub unexercised: Vec<String>,
+    /// Baseline entries that no longer hold, each with the reason.
+    pub stale: Vec<String>,
+    /// How long the run took, in microseconds.
+    pub took_us: u64,
+    /// Whether it was cut short by Ctrl-C.
+    pub interrupted: bool,
+    /// Why the bench could not carry out the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bench_error: Option<String>,
+    /// The exit code.
+    pub exit: u8,
+    /// The folder with the run's files.
+    pub folder: String,
+}

@@ -1,0 +1,148 @@
+//! `list` and `explain`: what the suite holds, without a device.
+
+use std::fmt::Write as _;
+
+use mcp_hil_core::catalogue::{Level, Requirement};
+use mcp_hil_core::problem::nearest;
+
+use crate::cli::{ExplainArgs, ListArgs};
+use crate::plan::Refusal;
+use crate::suite::Suite;
+
+/// The text of `mcp-hil list`.
+///
+/// # Errors
+///
+/// A mistake in a scenario folder, or a prefix that nothing begins with.
+pub fn list(args: &ListArgs) -> Result<String, Refusal> {
+    let suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+    let mut text = String::new();
+    if args.requirements {
+        let in_force = suite
+            .catalogue
+            .iter()
+            .filter(|r| suite.catalogue.active(&r.id).is_some());
+        for requirement in in_force.filter(|r| r.id.starts_with(&args.prefix)) {
+            let _ = writeln!(
+                text,
+                "{:<34} {:<6} {}",
+                requirement.id,
+                level(requirement.level),
+                requirement.text
+            );
+        }
+    } else {
+        for case in suite
+            .cases
+            .iter()
+            .filter(|case| case.id.starts_with(&args.prefix))
+        {
+            let _ = writeln!(text, "{:<34} {}", case.id, case.title);
+        }
+    }
+    if text.is_empty() {
+        return Err(Refusal::usage(
+            format!("nothing begins with `{}`", args.prefix),
+            "`mcp-hil list` shows all cases, `mcp-hil list --requirements` all requirements",
+        ));
+    }
+    Ok(text)
+}
+
+/// The text of `mcp-hil explain`.
+///
+/// # Errors
+///
+/// An id that is neither a requirement nor a case; the nearest one is named.
+pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
+    let all_rules: Vec<String> = mcp_hil_core::catalogue::RuleSet::ALL
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    let suite = Suite::load(&all_rules, args.scenarios.as_deref())?;
+    if let Some(requirement) = suite.catalogue.get(&args.id) {
+        return Ok(requirement_text(requirement, &suite));
+    }
+    if let Some(case) = suite.cases.iter().find(|case| *case.id == *args.id) {
+        let mut text = format!("{}\n  {}\n  file {}\n", case.id, case.title, case.file);
+        if !case.needs.is_empty() {
+            let _ = writeln!(text, "  needs {}", case.needs.join(", "));
+        }
+        let _ = writeln!(
+            text,
+            "\nIt judges, besides the checks that every transcript gets:"
+        );
+        for slug in case.requirements() {
+            if let Some(requirement) = suite.catalogue.get(slug) {
+                let _ = writeln!(text, "  {:<32} {}", slug, requirement.text);
+            }
+        }
+        let _ = writeln!(text, "\nRun it alone: mcp-hil run --only {}", case.id);
+        return Ok(text);
+    }
+    let ids = suite
+        .catalogue
+        .iter()
+        .map(|requirement| requirement.id.as_str());
+    let hint = match nearest(
+        &args.id,
+        ids.chain(suite.cases.iter().map(|case| &*case.id)),
+    ) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            "`mcp-hil list` shows all cases, `mcp-hil list --requirements` all requirements".into()
+        }
+    };
+    Err(Refusal::usage(
+        format!("`{}` is neither a requirement nor a case", args.id),
+        &hint,
+    ))
+}
+
+fn requirement_text(requirement: &Requirement, suite: &Suite) -> String {
+    let mut text = format!(
+        "{} ({}, {}, {})\n\n{}\n",
+        requirement.id,
+        level(requirement.level),
+        requirement.source,
+        requirement.section,
+        requirement.text,
+    );
+    if let Some(note) = &requirement.note {
+        let _ = writeln!(text, "\n{}", note.trim());
+    }
+    if !requirement.needs.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nApplies to devices with: {}",
+            requirement.needs.join(", ")
+        );
+    }
+    let rules: Vec<&str> = mcp_hil_core::catalogue::RuleSet::ALL
+        .iter()
+        .filter(|(_, set)| requirement.rules.contains(set))
+        .map(|(name, _)| *name)
+        .collect();
+    let _ = writeln!(text, "\nRule sets: {}", rules.join(", "));
+    let cases: Vec<&str> = suite
+        .cases
+        .iter()
+        .filter(|case| case.requirements().contains(&requirement.id.as_str()))
+        .map(|case| &*case.id)
+        .collect();
+    match cases.as_slice() {
+        [] => text.push_str("Judged on every transcript, whatever the case.\n"),
+        cases => {
+            let _ = writeln!(text, "Judged by: {}", cases.join(", "));
+        }
+    }
+    text
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Must => "MUST",
+        Level::Should => "SHOULD",
+        Level::May => "MAY",
+    }
+}

@@ -1,0 +1,20 @@
+//! `mcp-hil`: plays the backend to an MCP device, judges every answer, writes reports.
+//!
+//! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
+//! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
+//! [`replay`] enters the same flow with the transcripts of an earlier run.
+
+pub mod cli;
+pub mod dut;
+pub mod event;
+pub mod exit;
+pub mod explain;
+pub mod plan;
+pub mod random;
+pub mod replay;
+pub mod report;
+pub mod run;
+pub mod suite;
+
+/// Program and version, as reports name it.
+pub const TOOL: &str = concat!("mcp-hil ", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,124 @@
+//! The program `mcp-hil`: arguments in, exit code out.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs};
+use mcp_hil::plan::{Plan, Refusal};
+use mcp_hil::replay::Replay;
+use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
+use mcp_hil::{exit, explain, run};
+use mcp_hil_core::catalogue::Catalogue;
+use tokio::sync::watch;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run_suite(&args),
+        Command::Replay(args) => replay(&args),
+        Command::List(args) => explain::list(&args).map(print),
+        Command::Explain(args) => explain::explain(&args).map(print),
+    };
+    ExitCode::from(done.unwrap_or_else(|refusal| {
+        eprintln!("mcp-hil: {refusal}");
+        refusal.exit
+    }))
+}
+
+fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
+    let plan = Plan::new(args)?;
+    // One thread: the harness and the device take turns, and a turn should not cost a wake-up.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Refusal::bench(
+                format!("cannot start: {error}"),
+                "is the machine out of memory?",
+            )
+        })?;
+    let mut reporters = reporters(&args.output, &plan.catalogue);
+    reporters.add(
+        "report.json",
+        RecordFile::new(plan.folder.join("report.json")),
+    );
+    reporters.add(
+        "junit.xml",
+        JunitFile::new(plan.folder.join("junit.xml"), plan.catalogue.clone()),
+    );
+    let summary = runtime.block_on(async {
+        let (stop, interrupt) = watch::channel(false);
+        tokio::spawn(async move {
+            // The first Ctrl-C ends the run with its reports; the second one ends it at once.
+            let _ = tokio::signal::ctrl_c().await;
+            let _ = stop.send(true);
+            let _ = tokio::signal::ctrl_c().await;
+            std::process::exit(exit::INTERRUPTED.into());
+        });
+        run::run(&plan, &mut reporters, interrupt).await
+    });
+    let exit = ending(&reporters, summary.exit);
+    // What is still running are handshakes of strangers; nobody waits for them.
+    runtime.shutdown_background();
+    Ok(exit)
+}
+
+fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
+    let replay = Replay::open(args)?;
+    let mut reporters = reporters(&args.output, &replay.suite.catalogue);
+    let summary = replay.run(&mut reporters);
+    Ok(ending(&reporters, summary.exit))
+}
+
+/// The reporters that every command with verdicts has.
+fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'static> {
+    let mut reporters = Reporters::new(std::io::stderr());
+    match output.format {
+        Format::Json => reporters.add("standard output", Ndjson::new(std::io::stdout())),
+        Format::Human => {
+            let terminal = std::io::stdout().is_terminal();
+            let style = Style {
+                color: match output.color {
+                    Color::Always => true,
+                    Color::Never => false,
+                    Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
+                },
+                width: 80,
+                progress: terminal
+                    && std::io::stderr().is_terminal()
+                    && std::env::var_os("CI").is_none(),
+                verbose: output.verbose,
+                catalogue: catalogue.clone(),
+            };
+            reporters.add(
+                "standard output",
+                Terminal::new(std::io::stdout(), std::io::stderr(), style),
+            )
+        }
+    };
+    if let Some(path) = &output.junit {
+        let name = path.display().to_string();
+        reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
+    }
+    reporters
+}
+
+/// The exit code, worse when a report could not be written. A reader of standard output that went
+/// away is no trouble: it has seen what it wanted.
+fn ending(reporters: &Reporters<'_>, exit: u8) -> u8 {
+    let lost = reporters
+        .failures()
+        .any(|(name, _)| name != "standard output");
+    if lost && exit == exit::CONFORMING {
+        exit::BENCH
+    } else {
+        exit
+    }
+}
+
+fn print(text: String) -> u8 {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    exit::CONFORMING
+}

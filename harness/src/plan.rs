@@ -1,0 +1,221 @@
+//! What is going to run: read from arguments and files, complete before anything starts.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_hil_core::baseline::Baseline;
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::problem::Problem;
+use mcp_hil_core::scenario::Case;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::cli::RunArgs;
+use crate::dut::{Dut, How};
+use crate::exit;
+use crate::random::Random;
+use crate::run::Ruling;
+use crate::suite::Suite;
+
+/// A plan that cannot be made: what is wrong, and the exit code that says so.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// What failed, expected and got, and a hint.
+    pub text: String,
+    /// The exit code.
+    pub exit: u8,
+}
+
+impl Refusal {
+    /// The command line or a file is wrong.
+    pub fn usage(what: impl Into<String>, hint: &str) -> Self {
+        Self {
+            text: format!("{}\n\nhint: {hint}", what.into()),
+            exit: exit::USAGE,
+        }
+    }
+
+    /// The bench is not ready.
+    pub fn bench(what: impl Into<String>, hint: &str) -> Self {
+        Self {
+            text: format!("{}\n\nhint: {hint}", what.into()),
+            exit: exit::BENCH,
+        }
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self {
+            text: problem.to_string(),
+            exit: exit::USAGE,
+        }
+    }
+}
+
+/// What is going to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The device.
+    pub dut: Dut,
+    /// The cases, in the order in which they run.
+    pub cases: Vec<Case>,
+    /// Whether all cases of the suite were selected.
+    pub whole_suite: bool,
+    /// The requirements.
+    pub catalogue: Arc<Catalogue>,
+    /// Names of the rule sets in force.
+    pub rules: Vec<&'static str>,
+    /// Whether broken SHOULDs fail.
+    pub strict: bool,
+    /// Known failures.
+    pub baseline: Option<Baseline>,
+    /// Seed of whatever is drawn by chance.
+    pub seed: u64,
+    /// Where the endpoint listens.
+    pub listen: SocketAddr,
+    /// The token that the device must present; `None` when it was given none.
+    pub token: Option<String>,
+    /// How long an answer is waited for.
+    pub deadline: Duration,
+    /// How long the device's connection is waited for.
+    pub connect_deadline: Duration,
+    /// Name of the run.
+    pub run: String,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// The day, `YYYY-MM-DD`.
+    pub today: String,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Arguments that a repro command must repeat.
+    repro_arguments: String,
+}
+
+impl Plan {
+    /// Makes a plan of the arguments. Reads files; starts nothing but a build of the reference
+    /// device where that is the device.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in arguments or files.
+    pub fn new(args: &RunArgs) -> Result<Self, Refusal> {
+        let suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+        let whole_suite = args.only.is_empty();
+        let cases = suite.select(&args.only)?;
+        let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+        let dut = Dut::parse(&args.dut, args.mutant.as_deref())?;
+        let seed = args.seed.unwrap_or_else(Random::seed);
+        let waits = matches!(dut.how, How::Wait);
+        let token = match (&args.token, waits) {
+            (Some(token), _) => Some(token.clone()),
+            // Whoever starts the device cannot know a token that was made up here.
+            (None, true) => None,
+            (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
+        };
+        let now = OffsetDateTime::now_utc()
+            .replace_nanosecond(0)
+            .unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let started = now.format(&Rfc3339).unwrap_or_default();
+        let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
+        let default_port = if waits { 8765 } else { 0 };
+        let connect = args
+            .connect_deadline
+            .unwrap_or(if waits { 120.0 } else { 20.0 });
+        Ok(Self {
+            dut,
+            cases,
+            whole_suite,
+            catalogue: suite.catalogue,
+            rules: suite.rules,
+            strict: args.strict,
+            baseline,
+            seed,
+            listen: args
+                .listen
+                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port))),
+            token,
+            deadline: Duration::from_secs_f64(args.deadline),
+            connect_deadline: Duration::from_secs_f64(connect),
+            run,
+            today: started.chars().take(10).collect(),
+            started,
+            folder,
+            repro_arguments: args.repro_arguments(),
+        })
+    }
+
+    /// What turns judgements into verdicts in this run.
+    pub fn ruling(&self) -> Ruling<'_> {
+        Ruling {
+            catalogue: &self.catalogue,
+            strict: self.strict,
+            baseline: self.baseline.as_ref(),
+            today: &self.today,
+        }
+    }
+
+    /// The command that runs a case again.
+    pub fn repro(&self, case: &str) -> String {
+        format!(
+            "mcp-hil run --dut {} --only {case}{}",
+            self.dut.spec(),
+            self.repro_arguments
+        )
+    }
+}
+
+/// Reads a baseline file.
+pub(crate) fn read_baseline(path: &Path) -> Result<Baseline, Refusal> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Refusal::usage(
+            format!("cannot read the baseline `{name}`: {error}"),
+            "check the path",
+        )
+    })?;
+    Ok(Baseline::load(&name, &text)?)
+}
+
+/// Makes the folder of a run, and the link `latest` to it.
+fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBuf), Refusal> {
+    let refuse = |path: &Path, error: &std::io::Error| {
+        Refusal::bench(
+            format!("cannot make the run's folder `{}`: {error}", path.display()),
+            "choose another place with `--out`",
+        )
+    };
+    std::fs::create_dir_all(out).map_err(|error| refuse(out, &error))?;
+    let names = (1..).map(|n| match n {
+        1 => format!("{stamp}-{dut}"),
+        n => format!("{stamp}-{dut}-{n}"),
+    });
+    for name in names {
+        let folder = out.join(&name);
+        match std::fs::create_dir(&folder) {
+            Ok(()) => {
+                link_latest(out, &name);
+                return Ok((name, folder));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(refuse(&folder, &error)),
+        }
+    }
+    unreachable!("there are more numbers than folders")
+}
+
+/// Points `latest` at the run. Where links cannot be made there is none, and nothing is lost.
+fn link_latest(out: &Path, name: &str) {
+    let link = out.join("latest");
+    if link
+        .symlink_metadata()
+        .is_ok_and(|there| there.is_symlink())
+    {
+        let _ = std::fs::remove_file(&link);
+    }
+    #[cfg(unix)]
+    let _ = std::os::unix::fs::symlink(name, &link);
+}

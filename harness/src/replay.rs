@@ -1,0 +1,177 @@
+//! `mcp-hil replay`: the checks of this program over the transcripts of an earlier run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_hil_core::baseline::Baseline;
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::check::Judge;
+use mcp_hil_core::scenario::Case;
+use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
+
+use crate::cli::ReplayArgs;
+use crate::event::{CaseReport, Event, Summary};
+use crate::plan::{Refusal, read_baseline};
+use crate::report::{Record, Reporters};
+use crate::run::{Book, Ruling, Tally, exit_code};
+use crate::suite::Suite;
+
+/// A run that was read back.
+#[derive(Debug)]
+pub struct Replay {
+    /// The suite, with the rule sets of that run.
+    pub suite: Suite,
+    record: Record,
+    entries: Vec<Entry>,
+    baseline: Option<Baseline>,
+    strict: bool,
+    folder: String,
+}
+
+impl Replay {
+    /// Reads the run's folder.
+    ///
+    /// # Errors
+    ///
+    /// A missing or damaged file, with its name and line.
+    pub fn open(args: &ReplayArgs) -> Result<Self, Refusal> {
+        let path = args.run.join("report.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Refusal::usage(
+                format!("cannot read `{}`: {error}", path.display()),
+                "name the folder of a run, such as `target/mcp-hil/latest`",
+            )
+        })?;
+        let record = Record::read(&text).map_err(|error| {
+            Refusal::usage(
+                format!("`{}`: {error}", path.display()),
+                "the file is damaged, or another program's",
+            )
+        })?;
+        let suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
+        Ok(Self {
+            suite,
+            entries: read_transcripts(&args.run.join("transcripts"))?,
+            strict: args.strict || record.run.strict,
+            record,
+            baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
+            folder: args.run.display().to_string(),
+        })
+    }
+
+    /// Judges the transcripts and reports as a run would.
+    pub fn run(&self, reporters: &mut Reporters<'_>) -> Summary {
+        let started = self.record.run.clone();
+        let today: String = started.started.chars().take(10).collect();
+        let ruling = Ruling {
+            catalogue: &self.suite.catalogue,
+            strict: self.strict,
+            baseline: self.baseline.as_ref(),
+            today: &today,
+        };
+        reporters.event(&Event::RunStarted(started));
+        let (cases, facts) = self.judge(&ruling, reporters);
+        let mut tally = Tally::new(
+            ruling,
+            self.record.summary.unexercised.is_empty() && self.is_whole(&cases),
+        );
+        for case in &cases {
+            tally.case(case);
+        }
+        let recorded = &self.record.summary;
+        let mut summary = Summary {
+            duts: recorded.duts,
+            took_us: recorded.took_us,
+            folder: self.folder.clone(),
+            bench_error: recorded.bench_error.clone(),
+            interrupted: recorded.interrupted,
+            ..tally.summary(facts.as_ref().map(|facts| &facts.capabilities))
+        };
+        summary.exit = exit_code(&summary);
+        reporters.event(&Event::RunFinished(summary.clone()));
+        summary
+    }
+
+    fn judge(
+        &self,
+        ruling: &Ruling<'_>,
+        reporters: &mut Reporters<'_>,
+    ) -> (Vec<CaseReport>, Option<Facts>) {
+        let scripts: BTreeMap<&str, &Case> = self
+            .suite
+            .cases
+            .iter()
+            .map(|case| (&*case.id, case))
+            .collect();
+        let mut by_case: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+        for entry in &self.entries {
+            by_case.entry(&entry.case).or_default().push(entry);
+        }
+        let (mut judge, mut facts, mut book) = (Judge::new(), None, Book::default());
+        // The record has the cases in the order in which they ran.
+        for recorded in &self.record.cases {
+            let blank = CaseReport {
+                findings: Vec::new(),
+                exercised: Vec::new(),
+                reason: None,
+                known: false,
+                ..recorded.clone()
+            };
+            let Some(entries) = by_case.remove(recorded.case.as_str()) else {
+                // It was not carried out: there is nothing to judge again.
+                book.add(recorded.clone(), reporters);
+                continue;
+            };
+            judge.begin_case(&Arc::from(recorded.case.as_str()));
+            for entry in entries {
+                if let What::Mark {
+                    mark: Mark::Facts(learned),
+                } = &entry.what
+                {
+                    facts = Some(learned.as_ref().clone());
+                }
+                judge.observe(entry.clone());
+            }
+            let known = facts.clone().unwrap_or_default();
+            let outcome = judge.end_case(scripts.get(recorded.case.as_str()).copied(), &known);
+            book.finish(blank, outcome, ruling, reporters);
+        }
+        if let (true, Some(facts)) = (judge.has_notified(), &mut facts) {
+            facts.capabilities.insert("notifications".into());
+        }
+        (book.into_cases(), facts)
+    }
+
+    /// Whether the run was one of the whole suite.
+    fn is_whole(&self, cases: &[CaseReport]) -> bool {
+        self.suite
+            .cases
+            .iter()
+            .all(|case| cases.iter().any(|report| report.case == *case.id))
+    }
+}
+
+/// Reads all transcripts of a run, in the order of what happened.
+fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, Refusal> {
+    let refuse = |path: &Path, why: String| {
+        Refusal::usage(
+            format!("cannot read `{}`: {why}", path.display()),
+            "the run's folder is damaged",
+        )
+    };
+    let files = std::fs::read_dir(folder).map_err(|error| refuse(folder, error.to_string()))?;
+    let mut entries = Vec::new();
+    for file in files {
+        let path = file
+            .map_err(|error| refuse(folder, error.to_string()))?
+            .path();
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| refuse(&path, error.to_string()))?;
+        let read = read_jsonl(&text)
+            .map_err(|(line, why)| refuse(&path, format!("line {line} is no entry: {why}")))?;
+        entries.extend(read);
+    }
+    entries.sort_by_key(|entry| entry.seq);
+    Ok(entries)
+}

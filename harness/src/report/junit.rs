@@ -1,0 +1,330 @@
+//! JUnit XML for CI readers.
+//!
+//! How verdicts are told in a format that knows only failure, error and skipped:
+//!
+//! | here | there |
+//! |---|---|
+//! | fail | `failure`; its type is the slug of the first broken requirement |
+//! | inconclusive, error | `error` of the type `inconclusive` or `error` |
+//! | not-applicable | `skipped` of the type `not-applicable`, its reason as the message |
+//! | known failure | `skipped` of the type `known-failure`; the evidence is in `system-out` |
+//! | passed with warnings | passed; the warnings are in `system-out` |
+//!
+//! Known failures are skipped since the readers of Jenkins, GitLab and GitHub show a skipped case
+//! and its message in a list of its own and leave the build green; text in `system-out` of a passed
+//! case is shown by none of them unless one opens it.
+//!
+//! What belongs to no case - no device came, the run was cut short, nothing ran, the baseline is
+//! stale - stands in a suite `run`, so that this file is never greener than the exit code.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::verdict::{Finding, Verdict};
+use time::format_description::well_known::Rfc3339;
+
+use super::clean::{self, xml_attribute, xml_cdata};
+use super::fanout::Reporter;
+use super::json::{Record, Recorder, write_file};
+use super::lines::{self, Status};
+use super::summary::exit_meaning;
+use crate::event::{CaseReport, Event, Summary};
+
+/// Most characters of one text of evidence in a body.
+const EVIDENCE: usize = 4_000;
+
+/// Most characters of one text of evidence in a message.
+const MESSAGE: usize = 120;
+
+/// Writes the record of a run as JUnit XML.
+///
+/// The same record gives the same bytes, wherever and whenever.
+///
+/// # Errors
+///
+/// The XML writer failed, which it does not on memory.
+pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
+    let timestamp =
+        OffsetDateTime::parse(&record.run.started, &Rfc3339).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let mut links: Vec<(&str, &str)> = record
+        .run
+        .duts
+        .iter()
+        .map(|dut| (&*dut.name, &*dut.transport))
+        .collect();
+    for case in &record.cases {
+        let link = (&*case.dut, &*case.transport);
+        if !links.contains(&link) {
+            links.push(link);
+        }
+    }
+
+    let mut suites = Vec::new();
+    for (dut, transport) in links {
+        let cases = record
+            .cases
+            .iter()
+            .filter(|case| case.dut == dut && case.transport == transport);
+        let testcases = cases.map(|case| testcase(case, catalogue)).collect();
+        suites.push(suite(&format!("{dut}/{transport}"), timestamp, testcases));
+    }
+    let green = !suites
+        .iter()
+        .any(|suite: &TestSuite| suite.errors() + suite.failures() > 0);
+    suites.push(suite("run", timestamp, of_the_run(&record.summary, green)));
+
+    let mut report = Report::new();
+    // Readers take a suite without cases for a mistake.
+    report.add_testsuites(
+        suites
+            .into_iter()
+            .filter(|suite| !suite.testcases.is_empty()),
+    );
+    let mut xml = Vec::new();
+    report.write_xml(&mut xml).map_err(io::Error::other)?;
+    xml.push(b'\n');
+    Ok(xml)
+}
+
+/// Writes the JUnit file when the run is over.
+#[derive(Debug)]
+pub struct JunitFile {
+    path: PathBuf,
+    catalogue: Arc<Catalogue>,
+    recorder: Recorder,
+}
+
+impl JunitFile {
+    /// A report for a file; its folder is made when the file is written.
+    pub fn new(path: impl Into<PathBuf>, catalogue: Arc<Catalogue>) -> Self {
+        Self {
+            path: path.into(),
+            catalogue,
+            recorder: Recorder::default(),
+        }
+    }
+}
+
+impl Reporter for JunitFile {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        self.recorder.take(event);
+        match (event, self.recorder.record()) {
+            (Event::RunFinished(_), Some(record)) => {
+                write_file(&self.path, &render(record, &self.catalogue)?)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn suite(name: &str, timestamp: OffsetDateTime, testcases: Vec<TestCase>) -> TestSuite {
+    let mut suite = TestSuite::new(&xml_attribute(name));
+    suite.set_timestamp(timestamp);
+    suite.add_testcases(testcases);
+    suite
+}
+
+fn testcase(case: &CaseReport, catalogue: &Catalogue) -> TestCase {
+    let area = case.case.split('/').next().unwrap_or_default();
+    let classname = format!(
+        "mcp-hil.{}.{}.{}",
+        part(&case.dut),
+        part(&case.transport),
+        part(area)
+    );
+    let broken: Vec<&Finding> = case
+        .findings
+        .iter()
+        .filter(|finding| !finding.is_warning())
+        .collect();
+    let warnings: Vec<&Finding> = case
+        .findings
+        .iter()
+        .filter(|finding| finding.is_warning())
+        .collect();
+    let body = || Some(xml_cdata(&body(case, &broken, catalogue)));
+    let mut out = Vec::new();
+
+    let result = match Status::of(case) {
+        Status::Pass | Status::Warn => TestResult::Success,
+        Status::NotApplicable => TestResult::SkippedWithCause {
+            type_: "not-applicable".to_owned(),
+            message: xml_attribute(case.reason.as_deref().unwrap_or("does not apply")),
+            cause: None,
+        },
+        Status::Known => {
+            out.push(self::body(case, &broken, catalogue));
+            let why = case
+                .reason
+                .clone()
+                .unwrap_or_else(|| message(case, &broken));
+            TestResult::SkippedWithCause {
+                type_: "known-failure".to_owned(),
+                message: xml_attribute(&format!("known failure: {why}")),
+                cause: None,
+            }
+        }
+        Status::Fail => TestResult::Failure {
+            type_: xml_attribute(
+                leading(case, &broken).map_or("fail", |first| &*first.requirement),
+            ),
+            message: xml_attribute(&message(case, &broken)),
+            cause: body(),
+        },
+        status => TestResult::Error {
+            type_: if status == Status::Error {
+                "error"
+            } else {
+                "inconclusive"
+            }
+            .to_owned(),
+            message: xml_attribute(&message(case, &broken)),
+            cause: body(),
+        },
+    };
+    if !warnings.is_empty() {
+        out.push(format!(
+            "warnings:\n\n{}",
+            blocks(case, &warnings, catalogue)
+        ));
+    }
+    TestCase {
+        name: xml_attribute(&case.case),
+        time: micros(case.took_us),
+        result,
+        classname: Some(xml_attribute(&classname)),
+        filepath: case.file.as_deref().map(xml_attribute),
+        system_out: (!out.is_empty()).then(|| xml_cdata(&out.join("\n"))),
+        system_err: None,
+    }
+}
+
+/// What belongs to the run and to no case; `green` when no case is red.
+fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
+    let meaning = exit_meaning(summary).unwrap_or_default();
+    let mut cases = Vec::new();
+    let mut error = |name: &str, message: &str, body: &str| {
+        cases.push(run_case(
+            name,
+            TestResult::Error {
+                type_: name.to_owned(),
+                message: xml_attribute(message),
+                cause: Some(xml_cdata(body)),
+            },
+        ));
+    };
+    if let Some(what) = &summary.bench_error {
+        error(
+            "bench",
+            what.lines().next().unwrap_or("the bench failed"),
+            what,
+        );
+    } else if summary.exit == 4 {
+        error("nothing-ran", "no case was executed", &meaning);
+    }
+    if summary.interrupted {
+        error("interrupted", "the run was cut short", &meaning);
+    }
+    // What the exit code forgives is not red here either.
+    if summary.exit != 0 && !summary.unexercised.is_empty() {
+        let number = summary.unexercised.len();
+        let message = format!("required requirements that nothing exercised: {number}");
+        error("unexercised", &message, &summary.unexercised.join("\n"));
+    }
+    if summary.exit != 0 && !summary.stale.is_empty() {
+        cases.push(run_case(
+            "baseline",
+            TestResult::Failure {
+                type_: "stale-baseline".to_owned(),
+                message: format!("entries that no longer hold: {}", summary.stale.len()),
+                cause: Some(xml_cdata(&summary.stale.join("\n"))),
+            },
+        ));
+    }
+    if summary.exit != 0 && green && cases.is_empty() {
+        cases.push(run_case(
+            "exit",
+            TestResult::Error {
+                type_: "exit".to_owned(),
+                message: xml_attribute(&meaning),
+                cause: None,
+            },
+        ));
+    }
+    cases
+}
+
+fn run_case(name: &str, result: TestResult) -> TestCase {
+    TestCase {
+        name: name.to_owned(),
+        time: Duration::ZERO,
+        result,
+        classname: Some("mcp-hil.run".to_owned()),
+        filepath: None,
+        system_out: None,
+        system_err: None,
+    }
+}
+
+/// All evidence of a case, and how to run it again.
+fn body(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> String {
+    let reason = match &case.reason {
+        Some(reason) => format!("{:<13}{}\n\n", "reason", clean::line(reason, EVIDENCE)),
+        None => String::new(),
+    };
+    format!(
+        "{reason}{}{:<13}{}\n",
+        blocks(case, findings, catalogue),
+        "repro",
+        case.repro
+    )
+}
+
+fn blocks(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        for (label, value) in lines::evidence(finding, case, catalogue, EVIDENCE) {
+            text += &format!("{label:<13}{value}\n");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The finding that the verdict comes from.
+fn leading<'a>(case: &CaseReport, findings: &[&'a Finding]) -> Option<&'a Finding> {
+    findings
+        .iter()
+        .find(|finding| finding.verdict == case.verdict && (case.known || !finding.known))
+        .or_else(|| {
+            findings
+                .iter()
+                .find(|finding| finding.verdict == case.verdict)
+        })
+        .copied()
+}
+
+fn message(case: &CaseReport, findings: &[&Finding]) -> String {
+    let others = match findings.len() {
+        0 | 1 => String::new(),
+        number => format!(" (and {} more)", number - 1),
+    };
+    match (leading(case, findings), &case.reason) {
+        // Of a case that shows nothing, the reason says more than what was hoped for.
+        (_, Some(reason)) if case.verdict != Verdict::Fail => clean::line(reason, MESSAGE * 2),
+        (Some(first), _) => lines::in_short(first, MESSAGE) + &others,
+        (None, reason) => clean::line(reason.as_deref().unwrap_or("no reason given"), MESSAGE * 2),
+    }
+}
+
+/// A part of a class name, in which dots separate.
+fn part(text: &str) -> String {
+    text.replace(|c: char| c == '.' || c == '/' || c.is_whitespace(), "_")
+}
+
+fn micros(micros: u64) -> Duration {
+    Duration::microseconds(i64::try_from(micros).unwrap_or(i64::MAX))
+}

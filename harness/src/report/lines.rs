@@ -1,0 +1,190 @@
+//! The words that all reports use for a case and for a finding.
+
+use mcp_hil_core::catalogue::{Catalogue, Level};
+use mcp_hil_core::verdict::{Finding, Verdict};
+
+use super::clean;
+use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW};
+use crate::event::CaseReport;
+
+/// What became of a case, in the words of the reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It passed.
+    Pass,
+    /// It passed, and a SHOULD is broken.
+    Warn,
+    /// It failed as the baseline says.
+    Known,
+    /// Nothing was shown.
+    Inconclusive,
+    /// It failed.
+    Fail,
+    /// The bench or the harness broke.
+    Error,
+    /// It does not apply.
+    NotApplicable,
+}
+
+impl Status {
+    /// The status of a judged case.
+    pub fn of(case: &CaseReport) -> Self {
+        match case.verdict {
+            Verdict::NotApplicable => Self::NotApplicable,
+            Verdict::Pass if case.findings.is_empty() => Self::Pass,
+            Verdict::Pass => Self::Warn,
+            Verdict::Fail if case.known => Self::Known,
+            Verdict::Fail => Self::Fail,
+            Verdict::Inconclusive => Self::Inconclusive,
+            Verdict::Error => Self::Error,
+        }
+    }
+
+    /// The word that begins its line; at most six letters.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Warn => "WARN",
+            Self::Known => "KNOWN",
+            Self::Inconclusive => "INCONC",
+            Self::Fail => "FAIL",
+            Self::Error => "ERROR",
+            Self::NotApplicable => "N/A",
+        }
+    }
+
+    pub(crate) fn colour(self) -> Colour {
+        match self {
+            Self::Pass => GREEN,
+            Self::Warn | Self::Inconclusive => YELLOW,
+            Self::Known => CYAN,
+            Self::Fail => RED,
+            Self::Error => MAGENTA,
+            Self::NotApplicable => DIM,
+        }
+    }
+}
+
+/// The short form of a transport, for columns.
+pub(crate) fn short_transport(transport: &str) -> &str {
+    if transport == "websocket" {
+        "ws"
+    } else {
+        transport
+    }
+}
+
+/// A device and its transport in short: `native/ws`.
+pub(crate) fn link(dut: &str, transport: &str) -> String {
+    clean::visible(&format!("{dut}/{}", short_transport(transport))).into_owned()
+}
+
+/// A requirement with its level and where it stands: `ids.echo (MUST, JSON-RPC 2.0 section 5)`.
+pub(crate) fn requirement(slug: &str, level: Level, catalogue: &Catalogue) -> String {
+    let level = match level {
+        Level::Must => "MUST",
+        Level::Should => "SHOULD",
+        Level::May => "MAY",
+    };
+    let source = match catalogue.get(slug) {
+        None => String::new(),
+        Some(requirement) if requirement.section.is_empty() => format!(", {}", requirement.source),
+        Some(requirement)
+            if requirement
+                .section
+                .starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            format!(", {} section {}", requirement.source, requirement.section)
+        }
+        Some(requirement) => format!(", {}: {}", requirement.source, requirement.section),
+    };
+    clean::visible(&format!("{slug} ({level}{source})")).into_owned()
+}
+
+/// The evidence of a finding as labelled lines, each text cut to `limit` characters.
+pub(crate) fn evidence(
+    finding: &Finding,
+    case: &CaseReport,
+    catalogue: &Catalogue,
+    limit: usize,
+) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        (
+            "requirement",
+            requirement(&finding.requirement, finding.level, catalogue),
+        ),
+        ("expected", clean::line(&finding.expected, limit)),
+        (
+            "received",
+            or_nothing(clean::line(&finding.received, limit)),
+        ),
+    ];
+    if let Some(sent) = &finding.sent {
+        rows.push(("sent", clean::line(sent, limit)));
+    }
+    if let Some(step) = &finding.step {
+        rows.push(("step", clean::line(step, limit)));
+    }
+    if let Some(transcript) = &case.transcript {
+        let seq = finding
+            .seq
+            .map(|seq| format!(" seq {seq}"))
+            .unwrap_or_default();
+        rows.push(("transcript", clean::line(transcript, limit) + &seq));
+    }
+    rows
+}
+
+/// A finding in one line: `ids.echo: expected id 7, received id "7"`.
+pub(crate) fn in_short(finding: &Finding, limit: usize) -> String {
+    let text = format!(
+        "{}: expected {}, received {}",
+        finding.requirement,
+        clean::cut(&finding.expected, limit),
+        or_nothing(clean::cut(&finding.received, limit).into_owned()),
+    );
+    clean::visible(&text).into_owned()
+}
+
+/// Why a case shows nothing or does not apply, from whoever knows.
+pub(crate) fn reason(case: &CaseReport) -> Option<&str> {
+    let worst = || {
+        case.findings
+            .iter()
+            .find(|finding| finding.verdict == case.verdict)
+    };
+    case.reason
+        .as_deref()
+        .or_else(|| Some(worst()?.received.as_str()))
+}
+
+/// The slugs of some findings, each once, in order, with how often it is there.
+pub(crate) fn tally<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a str, usize)> {
+    let mut slugs: Vec<(&str, usize)> = Vec::new();
+    for finding in findings {
+        match slugs
+            .iter_mut()
+            .find(|(slug, _)| *slug == finding.requirement)
+        {
+            Some((_, times)) => *times += 1,
+            None => slugs.push((&finding.requirement, 1)),
+        }
+    }
+    slugs
+}
+
+/// A list of which only the first few are named: `a, b and 3 more`.
+pub(crate) fn few(items: &[String], most: usize) -> String {
+    match items.len().checked_sub(most) {
+        None | Some(0) => items.join(", "),
+        Some(left) => format!("{} and {left} more", items[..most].join(", ")),
+    }
+}
+
+fn or_nothing(text: String) -> String {
+    if text.is_empty() {
+        "nothing".to_owned()
+    } else {
+        text
+    }
+}

@@ -1,0 +1,21 @@
+//! Reports: folds over the one stream of events that a run produces.
+//!
+//! [`terminal`] writes for people, [`json`] keeps the record and streams events to programs,
+//! [`junit`] writes for CI readers. They know neither the run nor each other; [`Reporters`] hands
+//! each event to all of them.
+
+pub mod clean;
+mod fanout;
+pub mod json;
+pub mod junit;
+mod layout;
+mod lines;
+mod summary;
+pub mod terminal;
+
+pub use fanout::{Reporter, Reporters};
+pub use json::{Ndjson, ReadError, Record, RecordFile, Recorder};
+pub use junit::JunitFile;
+pub use lines::Status;
+pub use summary::exit_meaning;
+pub use terminal::{Style, Terminal};

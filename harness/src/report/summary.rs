@@ -1,0 +1,166 @@
+//! What stands at the end of a run: the summary line, what is left open, the exit code in words.
+
+use std::collections::BTreeMap;
+
+use super::clean;
+use super::layout::{GREEN, Page, RED, YELLOW, count, seconds};
+use super::lines::few;
+use crate::event::Summary;
+
+/// Most unexercised requirements that are named; `report.json` names all.
+const UNEXERCISED_NAMED: usize = 12;
+
+/// Most characters of one line of a bench error.
+const BENCH_LINE: usize = 600;
+
+/// Warnings of a run: by slug, how many there are and the case of the first.
+pub(crate) type Warnings = BTreeMap<String, (usize, String)>;
+
+/// What an exit code other than 0 means for this run, in one line.
+pub fn exit_meaning(summary: &Summary) -> Option<String> {
+    let meaning = match summary.exit {
+        0 => return None,
+        1 => {
+            let causes: Vec<&str> = [
+                (summary.failed > 0, "the device does not conform"),
+                (summary.errors > 0, "the harness or the bench broke cases"),
+                (summary.inconclusive > 0, "cases showed nothing either way"),
+                (
+                    !summary.unexercised.is_empty(),
+                    "requirements were left unexercised",
+                ),
+                (!summary.stale.is_empty(), "the baseline is stale"),
+            ]
+            .iter()
+            .filter(|(applies, _)| *applies)
+            .map(|(_, cause)| *cause)
+            .collect();
+            if causes.is_empty() {
+                "not conforming".to_owned()
+            } else {
+                causes.join("; ")
+            }
+        }
+        2 => "usage or configuration is wrong; says nothing about the device".to_owned(),
+        3 => "the bench or the set-up failed; says nothing about the device".to_owned(),
+        4 => "nothing ran; says nothing about the device".to_owned(),
+        101 => "a bug of mcp-hil; says nothing about the device".to_owned(),
+        _ if summary.interrupted => "the run was cut short".to_owned(),
+        _ => "not conforming".to_owned(),
+    };
+    Some(format!("{}: {meaning}", summary.exit))
+}
+
+/// Puts the end of a run on the page; `planned` is how many cases were to run.
+pub(crate) fn put(page: &mut Page, summary: &Summary, warnings: &Warnings, planned: usize) {
+    let colour = match summary.exit {
+        0 if summary.warnings == 0 => GREEN,
+        0 => YELLOW,
+        _ => RED,
+    };
+    page.status(
+        "Summary",
+        colour,
+        &seconds(summary.took_us),
+        &counts(summary),
+    );
+
+    if summary.warnings > 0 || !warnings.is_empty() {
+        page.row("warnings", &warning_list(summary, warnings));
+    }
+    if !summary.unexercised.is_empty() {
+        let number = summary.unexercised.len();
+        let named = few(&summary.unexercised, UNEXERCISED_NAMED);
+        page.row(
+            "unexercised",
+            &clean::visible(&format!("{number}: {named}")),
+        );
+    }
+    for (at, stale) in summary.stale.iter().enumerate() {
+        let label = if at == 0 { "stale" } else { "" };
+        page.row(label, &clean::line(stale, BENCH_LINE));
+    }
+    if let Some(error) = &summary.bench_error {
+        let lines = error
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty());
+        for (at, line) in lines.enumerate() {
+            let label = if at == 0 { "bench error" } else { "" };
+            page.row(label, &clean::line(line, BENCH_LINE));
+        }
+    }
+    if summary.interrupted {
+        let done = summary.cases + summary.not_applicable;
+        page.row(
+            "interrupted",
+            &format!("after {done} of {}", count(planned, "case")),
+        );
+    }
+    if !summary.folder.is_empty() {
+        page.whole_row("report", &clean::visible(&summary.folder));
+    }
+    if let Some(meaning) = exit_meaning(summary) {
+        page.row("exit", &meaning);
+    }
+}
+
+/// `41 cases on 1 DUT: 39 passed, 1 failed, 1 inconclusive; 126 of 131 required requirements
+/// exercised`.
+fn counts(summary: &Summary) -> String {
+    let duts = count(summary.duts, "DUT");
+    let mut text = if summary.cases == 0 {
+        format!("nothing ran on {duts}")
+    } else {
+        let verdicts: Vec<String> = [
+            (summary.passed, "passed".to_owned(), true),
+            (summary.failed, "failed".to_owned(), false),
+            (summary.known, plural(summary.known, "known failure"), false),
+            (summary.inconclusive, "inconclusive".to_owned(), false),
+            (summary.errors, plural(summary.errors, "error"), false),
+        ]
+        .into_iter()
+        .filter(|(number, _, always)| *always || *number > 0)
+        .map(|(number, word, _)| format!("{number} {word}"))
+        .collect();
+        format!(
+            "{} on {duts}: {}",
+            count(summary.cases, "case"),
+            verdicts.join(", ")
+        )
+    };
+    if summary.not_applicable > 0 {
+        text += &format!("; {} not applicable", summary.not_applicable);
+    }
+    if summary.required > 0 {
+        text += &format!(
+            "; {} of {} required requirements exercised",
+            summary.exercised, summary.required
+        );
+    }
+    text
+}
+
+fn warning_list(summary: &Summary, warnings: &Warnings) -> String {
+    let slugs: Vec<String> = warnings
+        .iter()
+        .map(|(slug, (times, first))| match times {
+            1 => format!("{slug} (in {first})"),
+            _ => format!("{slug} {times} times (first in {first})"),
+        })
+        .collect();
+    let named = if slugs.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", slugs.join(", "))
+    };
+    clean::visible(&format!("{}{named}", summary.warnings)).into_owned()
+}
+
+fn plural(number: usize, noun: &str) -> String {
+    if number == 1 {
+        noun.to_owned()
+    } else {
+        format!("{noun}s")
+    }
+}

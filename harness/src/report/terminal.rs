@@ -1,0 +1,328 @@
+//! The report for people: one line per case, a block per finding, a summary.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::verdict::{Finding, Verdict};
+
+use super::clean;
+use super::fanout::Reporter;
+use super::layout::{CYAN, DIM, Page, columns, count, pad, seconds};
+use super::lines::{self, Status};
+use super::summary::{self, Warnings};
+use crate::event::{CaseReport, DutReady, Event, RunStarted};
+
+/// Most characters of what was expected, received or sent that are printed.
+const EVIDENCE: usize = 300;
+
+/// Most slugs that stand in a line of a case.
+const SLUGS_NAMED: usize = 3;
+
+/// Narrowest columns of devices and of cases, so that the lines of most runs look the same.
+const LINK_WIDTH: usize = 11;
+const CASE_WIDTH: usize = 27;
+
+/// How the report looks.
+#[derive(Debug, Clone)]
+pub struct Style {
+    /// Whether words are coloured; they say the same without.
+    pub color: bool,
+    /// Columns that values are wrapped to.
+    pub width: usize,
+    /// Whether a line of progress is kept up in place; for terminals only.
+    pub progress: bool,
+    /// Whether cases that do not apply, and warnings, are printed one by one.
+    pub verbose: bool,
+    /// Where requirements are looked up.
+    pub catalogue: Arc<Catalogue>,
+}
+
+/// Writes the report to `out`, and notices and progress to `talk` (standard error).
+#[derive(Debug)]
+pub struct Terminal<O, T> {
+    out: O,
+    talk: T,
+    style: Style,
+    page: Page,
+    link_width: usize,
+    planned: usize,
+    done: usize,
+    /// Whether a line of progress stands on the terminal.
+    in_place: bool,
+    /// What the cases were said to be, by device, transport and case.
+    said: HashMap<(String, String), Status>,
+    /// Cases in which a finding was first printed, by device, requirement and what was expected.
+    seen: HashMap<(String, String, String), String>,
+    warnings: Warnings,
+}
+
+impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::RunStarted(run) => self.run_started(run),
+            Event::DutReady(dut) => self.dut_ready(dut),
+            Event::CaseStarted { .. } => {}
+            Event::CaseFinished(case) => self.case_finished(case),
+            Event::CaseRevised(case) => self.case_revised(case),
+            Event::Notice { text } => self.notice(text),
+            Event::RunFinished(end) => {
+                summary::put(&mut self.page, end, &self.warnings, self.planned);
+            }
+        }
+        let text = self.page.take();
+        if !text.is_empty() {
+            self.erase();
+            self.out.write_all(text.as_bytes())?;
+            self.out.flush()?;
+        }
+        match event {
+            Event::RunStarted(_) => self.progress("waiting for the device"),
+            Event::DutReady(_) => self.progress("ready"),
+            Event::CaseStarted {
+                dut,
+                transport,
+                case,
+            } => {
+                self.progress(&format!("{}  {case}", lines::link(dut, transport)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
+    /// A report that nothing has been printed of.
+    pub fn new(out: O, talk: T, style: Style) -> Self {
+        Self {
+            out,
+            talk,
+            page: Page::new(style.width, style.color),
+            style,
+            link_width: LINK_WIDTH,
+            planned: 0,
+            done: 0,
+            in_place: false,
+            said: HashMap::new(),
+            seen: HashMap::new(),
+            warnings: Warnings::new(),
+        }
+    }
+
+    fn run_started(&mut self, run: &RunStarted) {
+        self.planned = run.cases;
+        for dut in &run.duts {
+            let text = format!(
+                "{}: {} over {}: {}",
+                run.tool, dut.name, dut.transport, dut.fidelity
+            );
+            self.page.line(&clean::visible(&text));
+            let link = lines::link(&dut.name, &dut.transport);
+            self.link_width = self.link_width.max(columns(&link));
+        }
+        let text = format!(
+            "{}, rules {}{}, seed {}",
+            count(run.cases, "case"),
+            run.rules.join(" + "),
+            if run.strict { ", strict" } else { "" },
+            run.seed,
+        );
+        let word = self.page.paint(CYAN, "Starting");
+        self.page.line(&format!("{word} {}", clean::visible(&text)));
+    }
+
+    fn dut_ready(&mut self, dut: &DutReady) {
+        let server = match &dut.server {
+            Some((name, version)) => format!("{name} {version}"),
+            None => "answers `initialize` without its name".to_owned(),
+        };
+        let text = format!(
+            "{}  {server}, {}",
+            pad(&lines::link(&dut.dut, &dut.transport), self.link_width),
+            count(dut.facts.tools.len(), "tool"),
+        );
+        let users = match dut.facts.user_tools.len() {
+            0 => String::new(),
+            number => format!(", {number} user-only"),
+        };
+        let text = clean::visible(&text).into_owned() + &users;
+        self.page
+            .status("Ready", CYAN, &seconds(dut.took_us), &text);
+    }
+
+    fn case_finished(&mut self, case: &CaseReport) {
+        self.done += 1;
+        let status = Status::of(case);
+        self.said.insert(key(case), status);
+        self.remember_warnings(case, |_| true);
+        let room = self
+            .page
+            .room_after(20 + self.link_width + 2 + CASE_WIDTH + 2);
+        let (tail, below) = match status {
+            Status::NotApplicable if !self.style.verbose => return,
+            Status::Pass => (count(case.exercised.len(), "requirement"), None),
+            Status::Warn => (slugs(case, Finding::is_warning), None),
+            Status::Known => match &case.reason {
+                Some(reason) => (String::new(), Some(reason.as_str())),
+                None => (slugs(case, |finding| !finding.is_warning()), None),
+            },
+            Status::Fail => (String::new(), None),
+            Status::NotApplicable | Status::Inconclusive | Status::Error => {
+                (String::new(), lines::reason(case))
+            }
+        };
+        // A reason stands in the line when it fits, and under it when it does not.
+        let shown = below.map(|reason| clean::line(reason, EVIDENCE));
+        let (tail, below) = match shown {
+            Some(reason) if columns(&reason) <= room && case.case.len() <= CASE_WIDTH => {
+                (reason, None)
+            }
+            shown => (tail, shown),
+        };
+        self.case_line(status, &seconds(case.took_us), case, &tail);
+        if let Some(reason) = below {
+            self.page.row("reason", &reason);
+        }
+        match status {
+            Status::Fail | Status::Inconclusive | Status::Error => self.block(case, |_| true),
+            // What the baseline lists is not news.
+            Status::Warn | Status::Known if self.style.verbose => self.block(case, |_| true),
+            _ => {}
+        }
+    }
+
+    fn case_revised(&mut self, case: &CaseReport) {
+        let status = Status::of(case);
+        let before = self.said.insert(key(case), status);
+        self.remember_warnings(case, |finding| finding.late);
+        let before = before.map_or("none", Status::word);
+        let tail = format!("(an answer came after the verdict {before})");
+        self.case_line(status, "  late  ", case, &tail);
+        let any_late = case.findings.iter().any(|finding| finding.late);
+        self.block(case, |finding| finding.late || !any_late);
+    }
+
+    fn case_line(&mut self, status: Status, bracket: &str, case: &CaseReport, tail: &str) {
+        let rest = format!(
+            "{}  {}  {tail}",
+            pad(&lines::link(&case.dut, &case.transport), self.link_width),
+            pad(&clean::visible(&case.case), CASE_WIDTH),
+        );
+        self.page
+            .status(status.word(), status.colour(), bracket, &rest);
+    }
+
+    /// The findings of a case, and how to run it again.
+    fn block(&mut self, case: &CaseReport, wanted: impl Fn(&Finding) -> bool) {
+        // Evidence that was printed is named only; how often, by the line that names it.
+        let mut again: Vec<(String, usize)> = Vec::new();
+        for finding in case.findings.iter().filter(|finding| wanted(finding)) {
+            if finding.is_warning() && !self.style.verbose {
+                continue;
+            }
+            if finding.known && !case.known {
+                let text = format!("{}, as the baseline says", finding.requirement);
+                self.page.row("known", &clean::visible(&text));
+                continue;
+            }
+            let key = (
+                lines::link(&case.dut, &case.transport),
+                finding.requirement.clone(),
+                finding.expected.clone(),
+            );
+            if let Some(first) = self.seen.get(&key) {
+                let text = format!("{}, first seen in {first}", finding.requirement);
+                match again.iter_mut().find(|(known, _)| *known == text) {
+                    Some((_, times)) => *times += 1,
+                    None => again.push((text, 1)),
+                }
+                continue;
+            }
+            self.seen.insert(key, case.case.clone());
+            // Of a silence, the line of the case has said all but what it was about.
+            let told = finding.verdict == Verdict::Inconclusive
+                && lines::reason(case) == Some(finding.received.as_str());
+            for (label, value) in lines::evidence(finding, case, &self.style.catalogue, EVIDENCE) {
+                match label {
+                    "expected" | "received" if told => {}
+                    "transcript" => self.page.whole_row(label, &value),
+                    _ => self.page.row(label, &value),
+                }
+            }
+        }
+        for (text, times) in again {
+            let times = if times == 1 {
+                String::new()
+            } else {
+                format!(" ({times} times)")
+            };
+            self.page
+                .whole_row("again", &clean::visible(&(text + &times)));
+        }
+        self.page.whole_row("repro", &clean::visible(&case.repro));
+    }
+
+    fn remember_warnings(&mut self, case: &CaseReport, wanted: impl Fn(&Finding) -> bool) {
+        let warnings = case.findings.iter().filter(|finding| finding.is_warning());
+        for finding in warnings.filter(|finding| wanted(finding)) {
+            let entry = self.warnings.entry(finding.requirement.clone());
+            entry.or_insert_with(|| (0, case.case.clone())).0 += 1;
+        }
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.erase();
+        let text: Vec<_> = text.lines().map(clean::visible).collect();
+        // Talk that cannot be written must not end the report.
+        let _ = writeln!(self.talk, "{}", text.join("\n"));
+        let _ = self.talk.flush();
+    }
+
+    /// Puts up what is going on, in place, until the next line.
+    fn progress(&mut self, what: &str) {
+        if !self.style.progress {
+            return;
+        }
+        let now = (self.done + 1).min(self.planned);
+        let text = format!(
+            " Running [{now:>4}/{:<4}] {}",
+            self.planned,
+            clean::visible(what)
+        );
+        // A line that reaches the last column would wrap, and could not be erased.
+        let room = self.style.width.saturating_sub(1);
+        let fits: String = text.chars().take(room).collect();
+        let fits = if columns(&fits) > room {
+            fits.chars().take(room / 2).collect()
+        } else {
+            fits
+        };
+        let fits = self.page.paint(DIM, &fits);
+        let _ = write!(self.talk, "\r\u{1b}[2K{fits}");
+        let _ = self.talk.flush();
+        self.in_place = true;
+    }
+
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.in_place) {
+            let _ = write!(self.talk, "\r\u{1b}[2K");
+            let _ = self.talk.flush();
+        }
+    }
+}
+
+/// What tells a case from others of the run.
+fn key(case: &CaseReport) -> (String, String) {
+    (lines::link(&case.dut, &case.transport), case.case.clone())
+}
+
+/// The slugs of some findings of a case, for its line.
+fn slugs(case: &CaseReport, wanted: impl Fn(&Finding) -> bool) -> String {
+    let slugs: Vec<String> = lines::tally(case.findings.iter().filter(|finding| wanted(finding)))
+        .into_iter()
+        .map(|(slug, _)| slug.to_owned())
+        .collect();
+    clean::visible(&lines::few(&slugs, SLUGS_NAMED)).into_owned()
+}

@@ -1,0 +1,194 @@
+//! Getting to know a device: what it answers, what it can do, what serves as a fence.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::capability::{STATUS_TOOL, Surface, Trust, discover};
+use mcp_hil_core::check::{Seen, side};
+use mcp_hil_core::limits::MAX_PAGES;
+use mcp_hil_core::transcript::{Mark, Role, What};
+use mcp_hil_core::wire::outbound;
+use serde_json::{Value, json};
+
+use super::session::{Exchange, Session};
+
+/// How long a `ping`, which real devices need not know, is waited for while a fence is sought.
+const PING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The parameters of `initialize`, as MCP and the documents of the family want them together.
+pub(crate) fn initialize_params() -> Value {
+    json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "mcp-hil", "version": env!("CARGO_PKG_VERSION")}
+    })
+}
+
+/// What became of getting to know the device.
+pub(crate) struct Known {
+    /// `serverInfo` of the first `initialize` answer.
+    pub(crate) server: Option<(String, String)>,
+    /// How the last exchange ended.
+    pub(crate) end: Exchange,
+}
+
+impl Session {
+    /// Opens the MCP session on a new link.
+    pub(crate) async fn initialize(&mut self, at: &Arc<str>) -> Exchange {
+        let frame = self.request_frame("initialize", Some(&initialize_params()));
+        let end = self.exchange(at, Role::Stimulus, frame, None).await;
+        if end == Exchange::Settled {
+            let initialized = outbound::notification("notifications/initialized", None);
+            let frame = self.envelope(&initialized.to_string());
+            self.send(&side(at, "done"), Role::Stimulus, frame, None)
+                .await;
+        }
+        end
+    }
+
+    /// Learns what the device can do.
+    pub(crate) async fn get_to_know(&mut self, trust: Trust) -> Known {
+        let mut known = Known {
+            server: None,
+            end: self.initialize(&"initialize".into()).await,
+        };
+        known.server = self.judge.answer_view("initialize").and_then(|view| {
+            let info = |name: &str| Some(view.pointer(name)?.as_str()?.to_owned());
+            Some((
+                info("/result/serverInfo/name")?,
+                info("/result/serverInfo/version")?,
+            ))
+        });
+        if known.end != Exchange::Settled && known.end != Exchange::Silent {
+            return known;
+        }
+        let (tools, first_cursor) = match self.list(&"list".into(), None, None).await {
+            Ok(list) => list,
+            Err(end) => {
+                known.end = end;
+                return known;
+            }
+        };
+        self.choose_fence(known.end == Exchange::Settled).await;
+        let with_user = Some(Value::Bool(true));
+        let all_tools = match self.list(&"user-list".into(), with_user, None).await {
+            Ok((list, _)) => list,
+            Err(_) => Vec::new(),
+        };
+        let mut surface = Surface {
+            tools,
+            all_tools,
+            first_cursor,
+            redial: true,
+            ..Surface::default()
+        };
+        let has_status = surface.tools.iter().any(|tool| tool["name"] == STATUS_TOOL);
+        if has_status {
+            let at: Arc<str> = "status".into();
+            known.end = self.status(&at, Role::Stimulus).await;
+            let json = |view: Value| view.get("json").cloned();
+            surface.status = self.judge.answer_view("status").and_then(json);
+            if surface.status.is_none() && known.end == Exchange::Settled {
+                // What fails only once must not hide all that hangs on it.
+                known.end = self.status(&"status-again".into(), Role::Stimulus).await;
+                surface.status = self.judge.answer_view("status-again").and_then(json);
+            }
+        } else {
+            known.end = Exchange::Settled;
+        }
+        self.drain_console();
+        (surface.console, surface.console_mcp, surface.console_tools) = self.console;
+        self.facts = discover(&surface, trust);
+        self.conversation.set_call_fence(&self.facts);
+        self.enter(
+            None,
+            What::Mark {
+                mark: Mark::Facts(Box::new(self.facts.clone())),
+            },
+        );
+        known
+    }
+
+    /// Calls the tool that tells the device's state.
+    pub(crate) async fn status(&mut self, at: &Arc<str>, role: Role) -> Exchange {
+        let params = json!({"name": STATUS_TOOL, "arguments": {}});
+        let frame = self.request_frame("tools/call", Some(&params));
+        self.exchange(at, role, frame, None).await
+    }
+
+    /// Walks all pages of `tools/list`. Gives the tools and the first `nextCursor`.
+    pub(crate) async fn list(
+        &mut self,
+        at: &Arc<str>,
+        with_user_tools: Option<Value>,
+        start: Option<Value>,
+    ) -> Result<(Vec<Value>, Option<String>), Exchange> {
+        let (mut tools, mut first, mut cursors) = (Vec::new(), None, Vec::new());
+        let mut cursor = start;
+        for page in 0..MAX_PAGES {
+            let mut params = serde_json::Map::new();
+            if let Some(flag) = &with_user_tools {
+                params.insert("withUserTools".into(), flag.clone());
+            }
+            if let Some(cursor) = cursor.take() {
+                params.insert("cursor".into(), cursor);
+            }
+            let step = side(at, &format!("p{page}"));
+            let params = Some(Value::Object(params));
+            let frame = self.request_frame("tools/list", params.as_ref());
+            match self.exchange(&step, Role::Stimulus, frame, None).await {
+                Exchange::Settled => {}
+                end => return Err(end),
+            }
+            let Some(view) = self.judge.answer_view(&step) else {
+                break;
+            };
+            let found = view.pointer("/result/tools").and_then(Value::as_array);
+            tools.extend(found.into_iter().flatten().cloned());
+            let next = view
+                .pointer("/result/nextCursor")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            if next.is_empty() {
+                return Ok((tools, first));
+            }
+            if cursors.iter().any(|known| known == next) {
+                self.mark(
+                    at,
+                    Mark::ListEnded {
+                        why: format!("cursor `{next}` came twice"),
+                    },
+                );
+                return Ok((tools, first));
+            }
+            first.get_or_insert_with(|| next.to_owned());
+            cursors.push(next.to_owned());
+            cursor = Some(next.into());
+        }
+        if cursors.len() >= MAX_PAGES {
+            let why = format!("no last page after {MAX_PAGES} pages (MAX_PAGES)");
+            self.mark(at, Mark::ListEnded { why });
+        }
+        Ok((tools, first))
+    }
+
+    /// Seeks the cheapest good request that this device answers with a success.
+    async fn choose_fence(&mut self, initializes: bool) {
+        let at: Arc<str> = "ping".into();
+        let frame = self.request_frame("ping", None);
+        if let Some(seq) = self.send(&at, Role::Probe, frame, None).await {
+            let until = Instant::now() + PING_PATIENCE;
+            self.wait_for(&at, until, |seen| seen == Seen::Answer(seq))
+                .await;
+        }
+        let succeeds = |view: Option<Value>| view.is_some_and(|view| view.get("result").is_some());
+        if succeeds(self.judge.answer_view("ping")) {
+            self.conversation.set_fence("ping", None);
+        } else if succeeds(self.judge.answer_view("list.p0")) {
+            self.conversation.set_fence("tools/list", Some(json!({})));
+        } else if initializes {
+            self.conversation
+                .set_fence("initialize", Some(initialize_params()));
+        }
+    }
+}

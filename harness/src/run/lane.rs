@@ -1,0 +1,306 @@
+//! One device over one transport, from its start to its last case.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::scenario::Case;
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, What};
+use mcp_hil_core::verdict::Verdict;
+use mcp_hil_rig::Endpoint;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::RunError;
+use super::link::Dialing;
+use super::recorder::{Recorder, transcript_name};
+use super::report::Book;
+use super::session::{Exchange, Session};
+use crate::event::{CaseReport, DutReady, Event};
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::report::Reporters;
+
+/// How many cases in a row may find no device before the rest is given up.
+const DEAD_CASES: usize = 3;
+
+/// How many cases in which the device fell silent are tried once more; after that it is known to.
+const CONFIRMATIONS: usize = 5;
+
+/// What became of a lane.
+#[derive(Debug, Default)]
+pub struct LaneEnd {
+    /// The reports of its cases.
+    pub cases: Vec<CaseReport>,
+    /// What was learned of the device.
+    pub facts: Option<Facts>,
+    /// Why it could not be carried out.
+    pub error: Option<RunError>,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// Runs all cases of the plan on its device.
+pub(crate) async fn run(
+    plan: &Plan,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+) -> LaneEnd {
+    let mut end = LaneEnd::default();
+    let mut session = match open(plan, interrupt).await {
+        Ok(session) => session,
+        Err(error) => {
+            end.error = Some(error);
+            return end;
+        }
+    };
+    let mut lane = Lane {
+        plan,
+        reporters,
+        book: Book::default(),
+        dialing: Dialing::new(
+            plan.connect_deadline,
+            plan.token.is_some(),
+            Random::new(plan.seed),
+        ),
+        dead: 0,
+        confirmed: 0,
+    };
+    end.error = lane.bring_up(&mut session).await.err();
+    if end.error.is_none() {
+        for case in &plan.cases {
+            if session.is_interrupted() {
+                break;
+            }
+            lane.case(&mut session, case).await;
+        }
+        if !session.is_interrupted() {
+            lane.close(&mut session).await;
+        }
+        if session.judge.has_notified() {
+            session.facts.capabilities.insert("notifications".into());
+        }
+        end.facts = Some(session.facts.clone());
+    }
+    end.interrupted = session.is_interrupted();
+    session.target.stop().await;
+    session.recorder.flush();
+    end.error = end.error.or(session.recorder.take_failure());
+    end.cases = lane.book.into_cases();
+    end
+}
+
+async fn open(plan: &Plan, interrupt: watch::Receiver<bool>) -> Result<Session, RunError> {
+    let token = plan.token.clone().unwrap_or_default();
+    let recorder = Recorder::new(&plan.folder, &token)?;
+    let endpoint = Endpoint::bind(plan.listen).await?;
+    let target = plan.dut.target(&endpoint.url(), &token);
+    Ok(Session::new(
+        target,
+        endpoint,
+        recorder,
+        plan.deadline,
+        interrupt,
+    ))
+}
+
+struct Lane<'a, 'r> {
+    plan: &'a Plan,
+    reporters: &'a mut Reporters<'r>,
+    book: Book,
+    dialing: Dialing,
+    /// How many cases in a row found no device.
+    dead: usize,
+    /// How many silent cases were tried once more.
+    confirmed: usize,
+}
+
+impl Lane<'_, '_> {
+    /// Starts the device, waits until it is connected, and gets to know it.
+    async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
+        let began = Instant::now();
+        let case: Arc<str> = BRING_UP.into();
+        session.begin_case(&case);
+        let url = session.endpoint.url();
+        if let Some(text) = self.plan.dut.invitation(&url, self.plan) {
+            self.reporters.event(&Event::Notice { text });
+        }
+        session.target.start().await?;
+        let at: Arc<str> = "start".into();
+        session.enter(
+            Some(&at),
+            What::Target {
+                event: TargetEvent::Started,
+            },
+        );
+        session
+            .connect(&at, &mut self.dialing, self.plan.connect_deadline)
+            .await;
+        if session.is_interrupted() {
+            return Ok(());
+        }
+        if session.session_id.is_empty() {
+            return Err(self.no_connection(session, &url));
+        }
+        let known = session.get_to_know(self.plan.dut.trust()).await;
+        let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
+        report.took_us = micros(began);
+        self.reporters.event(&Event::DutReady(DutReady {
+            dut: report.dut.clone(),
+            transport: report.transport.clone(),
+            server: known.server,
+            facts: session.facts.clone(),
+            took_us: report.took_us,
+        }));
+        if known.end == Exchange::Silent || session.conversation.fence(false).is_none() {
+            self.dead = DEAD_CASES;
+        }
+        let outcome = session.judge.end_case(None, &session.facts);
+        self.book
+            .finish(report, outcome, &self.plan.ruling(), self.reporters);
+        Ok(())
+    }
+
+    fn no_connection(&self, session: &Session, url: &str) -> RunError {
+        let seconds = self.plan.connect_deadline.as_secs();
+        let tail: Vec<&str> = session.judge.console_lines().collect();
+        let tail = &tail[tail.len().saturating_sub(8)..];
+        let console = match (tail, session.console.0) {
+            ([], _) => "its console showed nothing".to_owned(),
+            (lines, _) => format!("its console ended with:\n  {}", lines.join("\n  ")),
+        };
+        let what = match session.target.is_running() {
+            Some(false) => "the device's process ended before it connected".to_owned(),
+            _ => format!("no device connected to `{url}` within {seconds} s"),
+        };
+        RunError::NoConnection(format!(
+            "{what}; {console}\n\nhint: the device must dial the address in MCP_HIL_WS_URL with \
+             the token in MCP_HIL_WS_TOKEN; `--connect-deadline` gives it more time"
+        ))
+    }
+
+    async fn case(&mut self, session: &mut Session, case: &Case) {
+        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
+        if let Some(lacking) = session.facts.lacks(&case.needs) {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some(format!("the device has no `{lacking}`"));
+            self.book.add(report, self.reporters);
+            return;
+        }
+        if self.dead >= DEAD_CASES {
+            report.verdict = Verdict::Inconclusive;
+            report.transcript = None;
+            report.reason = Some("not run: the device does not answer any more".into());
+            self.book.add(report, self.reporters);
+            return;
+        }
+        self.reporters.event(&Event::CaseStarted {
+            dut: report.dut.clone(),
+            transport: report.transport.clone(),
+            case: report.case.clone(),
+        });
+        let began = Instant::now();
+        session.begin_case(&case.id);
+        let mut end = self.attempt(session, case).await;
+        let doubtful =
+            end == Exchange::Silent && !session.crashed && self.confirmed < CONFIRMATIONS;
+        if doubtful && session.target.is_running().is_some() {
+            // Whether the device or the bench fell silent shows when it is tried once more.
+            self.confirmed += 1;
+            session.mark(&"again".into(), Mark::SecondAttempt);
+            if session.restart(&"again".into(), &mut self.dialing).await {
+                end = self.attempt(session, case).await;
+            }
+        }
+        if end == Exchange::Interrupted {
+            return;
+        }
+        if end == Exchange::Silent {
+            session.drop_link("the device is silent");
+        }
+        self.dead = if session.judge.is_alive() {
+            0
+        } else {
+            self.dead + 1
+        };
+        session.drain_console();
+        report.took_us = micros(began);
+        let outcome = session.judge.end_case(Some(case), &session.facts);
+        self.book
+            .finish(report, outcome, &self.plan.ruling(), self.reporters);
+    }
+
+    /// Brings the link into the state that the case wants, and carries the case out.
+    async fn attempt(&mut self, session: &mut Session, case: &Case) -> Exchange {
+        if case.fresh {
+            session.drop_link("the case wants a connection of its own");
+        }
+        if session.link.is_none()
+            && !session
+                .reconnect(&"connect".into(), &mut self.dialing)
+                .await
+        {
+            return if session.is_interrupted() {
+                Exchange::Interrupted
+            } else {
+                Exchange::Gone
+            };
+        }
+        if !case.fresh && !session.initialized {
+            match session.initialize(&"initialize".into()).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
+        session.carry_out(case, &mut self.dialing).await
+    }
+
+    /// Puts the device's settings back, and takes the last look for late answers.
+    async fn close(&mut self, session: &mut Session) {
+        if session.link.is_none() {
+            return;
+        }
+        let began = Instant::now();
+        session.begin_case(&CLOSE.into());
+        let mut report = self.blank(CLOSE, "Nothing comes late, and settings are put back", None);
+        let level = session.facts.variables.get("status.volume").cloned();
+        if let Some(volume) = level.filter(|_| session.facts.capabilities.contains("volume")) {
+            let arguments: Value = json!({"volume": volume});
+            let params = json!({"name": "self.audio_speaker.set_volume", "arguments": arguments});
+            let frame = session.request_frame("tools/call", Some(&params));
+            session
+                .exchange(&"restore".into(), Role::Probe, frame, None)
+                .await;
+        }
+        let time = session.conversation.last_look();
+        session.listen(&"last-look".into(), time).await;
+        session.drain_console();
+        report.took_us = micros(began);
+        let outcome = session.judge.end_case(None, &session.facts);
+        self.book
+            .finish(report, outcome, &self.plan.ruling(), self.reporters);
+    }
+
+    fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
+        CaseReport {
+            dut: self.plan.dut.name.clone(),
+            transport: "websocket".into(),
+            case: case.to_owned(),
+            title: title.to_owned(),
+            file: file.map(str::to_owned),
+            verdict: Verdict::Pass,
+            reason: None,
+            known: false,
+            took_us: 0,
+            findings: Vec::new(),
+            exercised: Vec::new(),
+            transcript: Some(transcript_name(case)),
+            repro: self.plan.repro(case),
+        }
+    }
+}
+
+fn micros(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Carrying out a plan: devices are started, cases are run, entries are judged, events come out.
+//!
+//! [`lane`] runs one device over one transport; [`session`] is its connection with everything that
+//! records and judges it; [`bring_up`] gets to know the device; [`stimulus`] carries out the steps
+//! of a scenario; [`recorder`] writes the transcripts; [`report`] turns judgements into reports.
+
+mod bring_up;
+mod lane;
+mod link;
+mod recorder;
+mod report;
+mod session;
+mod stimulus;
+mod summary;
+
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
+use crate::plan::Plan;
+use crate::report::Reporters;
+
+pub use lane::LaneEnd;
+pub use report::{Book, Ruling};
+pub use summary::Tally;
+
+/// Why a run, or the rest of it, could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The bench does not do its part.
+    #[error(transparent)]
+    Rig(#[from] mcp_hil_rig::RigError),
+    /// The device never connected.
+    #[error("{0}")]
+    NoConnection(String),
+    /// The run's folder cannot be written.
+    #[error("cannot write `{path}`: {reason}\n\nhint: choose another folder with `--out`")]
+    Write {
+        /// The file or folder.
+        path: String,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+}
+
+/// Carries out a plan and reports it as events. `interrupt` turns true on Ctrl-C.
+pub async fn run(
+    plan: &Plan,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+) -> Summary {
+    let began = Instant::now();
+    let info = DutInfo {
+        name: plan.dut.name.clone(),
+        target: plan.dut.kind().to_owned(),
+        transport: "websocket".into(),
+        fidelity: plan.dut.fidelity().to_owned(),
+    };
+    reporters.event(&Event::RunStarted(RunStarted {
+        schema: SCHEMA,
+        tool: crate::TOOL.into(),
+        run: plan.run.clone(),
+        started: plan.started.clone(),
+        seed: plan.seed,
+        strict: plan.strict,
+        rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
+        duts: vec![info],
+        cases: plan.cases.len(),
+    }));
+    let end = lane::run(plan, reporters, interrupt).await;
+    let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
+    for case in &end.cases {
+        tally.case(case);
+    }
+    let mut summary = tally.summary(end.facts.as_ref().map(|facts| &facts.capabilities));
+    summary.duts = 1;
+    summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    summary.interrupted = end.interrupted;
+    summary.bench_error = end.error.map(|error| error.to_string());
+    summary.folder = plan.folder.display().to_string();
+    summary.exit = exit_code(&summary);
+    reporters.event(&Event::RunFinished(summary.clone()));
+    summary
+}
+
+/// The exit code that a summary amounts to.
+pub fn exit_code(summary: &Summary) -> u8 {
+    let conforming = summary.failed == 0
+        && summary.inconclusive == 0
+        && summary.unexercised.is_empty()
+        && summary.stale.is_empty();
+    if summary.interrupted {
+        crate::exit::INTERRUPTED
+    } else if summary.bench_error.is_some() || summary.errors > 0 {
+        crate::exit::BENCH
+    } else if !conforming {
+        crate::exit::NOT_CONFORMING
+    } else if summary.cases == 0 {
+        crate::exit::NOTHING_RAN
+    } else {
+        crate::exit::CONFORMING
+    }
+}

@@ -1,0 +1,131 @@
+//! From judgements to the report of a case.
+
+use mcp_hil_core::baseline::Baseline;
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::check::CaseOutcome;
+use mcp_hil_core::verdict::{Finding, Judgement, Verdict};
+
+use crate::event::{CaseReport, Event};
+use crate::report::Reporters;
+
+/// What turns judgements into verdicts.
+#[derive(Debug, Clone, Copy)]
+pub struct Ruling<'a> {
+    /// The requirements.
+    pub catalogue: &'a Catalogue,
+    /// Whether broken SHOULDs fail.
+    pub strict: bool,
+    /// Known failures.
+    pub baseline: Option<&'a Baseline>,
+    /// The day of the run, `YYYY-MM-DD`.
+    pub today: &'a str,
+}
+
+impl Ruling<'_> {
+    /// The finding of a judgement, with the baseline's word on it.
+    fn finding(&self, judgement: &Judgement, late: bool) -> Option<Finding> {
+        let mut finding = Finding::of(judgement, self.catalogue, self.strict)?;
+        finding.late = late;
+        finding.known = finding.verdict == Verdict::Fail
+            && self.baseline.is_some_and(|baseline| {
+                baseline
+                    .covering(&judgement.case, judgement.requirement, self.today)
+                    .is_some()
+            });
+        Some(finding)
+    }
+
+    /// Adds what was found about a case after it had ended. Returns whether it changes anything.
+    fn revise(&self, report: &mut CaseReport, judgement: &Judgement) -> bool {
+        let Some(finding) = self.finding(judgement, true) else {
+            return false;
+        };
+        let same = |known: &Finding| {
+            known.requirement == finding.requirement && known.step == finding.step
+        };
+        if report.findings.iter().any(same) {
+            return false;
+        }
+        report.findings.push(finding);
+        settle(report);
+        true
+    }
+}
+
+/// The reports of a run so far.
+#[derive(Debug, Default)]
+pub struct Book {
+    cases: Vec<CaseReport>,
+}
+
+impl Book {
+    /// Completes the report of a case that was run, and revises earlier ones where the case
+    /// brought something late.
+    pub fn finish(
+        &mut self,
+        mut report: CaseReport,
+        outcome: CaseOutcome,
+        ruling: &Ruling<'_>,
+        reporters: &mut Reporters<'_>,
+    ) {
+        let (own, late): (Vec<_>, Vec<_>) = outcome
+            .judgements
+            .into_iter()
+            .partition(|judgement| *judgement.case == *report.case);
+        report.findings = own
+            .iter()
+            .filter_map(|judgement| ruling.finding(judgement, false))
+            .collect();
+        report.exercised = outcome
+            .exercised
+            .into_iter()
+            .filter(|slug| ruling.catalogue.active(slug).is_some())
+            .map(str::to_owned)
+            .collect();
+        settle(&mut report);
+        self.add(report, reporters);
+        for judgement in late {
+            let earlier = self
+                .cases
+                .iter_mut()
+                .find(|case| *case.case == *judgement.case);
+            if let Some(earlier) = earlier
+                && ruling.revise(earlier, &judgement)
+            {
+                reporters.event(&Event::CaseRevised(earlier.clone()));
+            }
+        }
+    }
+
+    /// Adds a report that is complete.
+    pub fn add(&mut self, report: CaseReport, reporters: &mut Reporters<'_>) {
+        reporters.event(&Event::CaseFinished(report.clone()));
+        self.cases.push(report);
+    }
+
+    /// All reports.
+    pub fn into_cases(self) -> Vec<CaseReport> {
+        self.cases
+    }
+}
+
+/// Works the verdict out of the findings.
+fn settle(report: &mut CaseReport) {
+    // The worst finding first: it is the one that people look for.
+    report
+        .findings
+        .sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
+    report.verdict = report
+        .findings
+        .iter()
+        .filter(|finding| !finding.known)
+        .map(|finding| finding.verdict)
+        .fold(Verdict::Pass, Verdict::and);
+    report.known = report.verdict == Verdict::Pass && report.findings.iter().any(|f| f.known);
+    report.reason = report
+        .findings
+        .iter()
+        .find(|finding| finding.verdict == report.verdict && report.verdict != Verdict::Fail)
+        .filter(|finding| !finding.is_warning())
+        .map(|finding| finding.received.clone());
+}

@@ -1,0 +1,465 @@
+//! One session with one device: its target, endpoint and link, with the recorder and the judge
+//! that see all of it.
+//!
+//! Every event of the rig becomes an entry of the transcript first and is judged and acted upon
+//! afterwards, so that a replay sees what the run saw.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::check::{Judge, Seen, side};
+use mcp_hil_core::conversation::Conversation;
+use mcp_hil_core::limits::{
+    MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
+};
+use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::transcript::{Entry, Mark, Party, Role, TargetEvent, What};
+use mcp_hil_core::wire::{Frame, outbound};
+use mcp_hil_rig::{Endpoint, Link, LinkLost, Target, TargetOutput};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::recorder::Recorder;
+
+/// How long a console line is waited for: it crosses another channel than the answer did.
+const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How the exchange over a message ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exchange {
+    /// The message was answered, or its silence is proven.
+    Settled,
+    /// A good request was not answered; the device answers others.
+    Ignored,
+    /// The device answers nothing any more.
+    Silent,
+    /// The link is gone, or the device with it.
+    Gone,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// What came next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Seen(Seen),
+    Gone,
+    Deadline,
+    Interrupted,
+}
+
+/// One session.
+pub(crate) struct Session {
+    pub(crate) target: Target,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) link: Option<Link>,
+    pub(crate) judge: Judge,
+    pub(crate) conversation: Conversation,
+    pub(crate) recorder: Recorder,
+    pub(crate) facts: Facts,
+    pub(crate) session_id: String,
+    /// Whether `initialize` was sent on this link.
+    pub(crate) initialized: bool,
+    /// Whether the console told of a panic or reset in this case.
+    pub(crate) crashed: bool,
+    /// Whether a console is attached, and whether it shows tagged lines and the boot's tool list.
+    pub(crate) console: (bool, bool, bool),
+    console_patience: Duration,
+    began: Instant,
+    seq: u64,
+    case: Arc<str>,
+    unasked: usize,
+    lines: usize,
+    interrupt: watch::Receiver<bool>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        target: Target,
+        endpoint: Endpoint,
+        recorder: Recorder,
+        deadline: Duration,
+        interrupt: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            target,
+            endpoint,
+            link: None,
+            judge: Judge::new(),
+            conversation: Conversation::new(deadline),
+            recorder,
+            facts: Facts::default(),
+            session_id: String::new(),
+            initialized: false,
+            crashed: false,
+            console: (false, false, false),
+            console_patience: CONSOLE_PATIENCE,
+            began: Instant::now(),
+            seq: 0,
+            case: "".into(),
+            unasked: 0,
+            lines: 0,
+            interrupt,
+        }
+    }
+
+    /// Turns to a case.
+    pub(crate) fn begin_case(&mut self, case: &Arc<str>) {
+        self.case = case.clone();
+        (self.unasked, self.lines, self.crashed) = (0, 0, false);
+        self.recorder.begin_case(case);
+        self.judge.begin_case(case);
+    }
+
+    /// Enters something into the transcript, and judges it.
+    pub(crate) fn enter(&mut self, step: Option<&Arc<str>>, what: What) -> (u64, Seen) {
+        let mut entry = Entry {
+            seq: self.seq,
+            at_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            case: self.case.clone(),
+            step: step.cloned(),
+            what,
+        };
+        self.seq += 1;
+        self.recorder.scrub(&mut entry);
+        self.recorder.write(&entry);
+        let seq = entry.seq;
+        (seq, self.judge.observe(entry))
+    }
+
+    /// Adds a remark at a step.
+    pub(crate) fn mark(&mut self, step: &Arc<str>, mark: Mark) {
+        self.enter(Some(step), What::Mark { mark });
+    }
+
+    /// Whether the user wants to stop.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        *self.interrupt.borrow()
+    }
+
+    /// A request inside its envelope.
+    pub(crate) fn request_frame(&mut self, method: &str, params: Option<&Value>) -> Frame {
+        let id = self.conversation.fresh_id().into();
+        self.envelope(&outbound::request(&id, method, params).to_string())
+    }
+
+    /// A payload inside its envelope.
+    pub(crate) fn envelope(&self, payload: &str) -> Frame {
+        Frame::Text(outbound::envelope(&self.session_id, payload))
+    }
+
+    /// Sends a frame and waits until it is answered, or its silence is proven by a fence.
+    pub(crate) async fn exchange(
+        &mut self,
+        at: &Arc<str>,
+        role: Role,
+        frame: Frame,
+        fragment: Option<usize>,
+    ) -> Exchange {
+        let duty = Duty::of(&frame);
+        let ping = matches!(frame, Frame::Ping(_));
+        let method = duty.method.clone().unwrap_or_default();
+        if method == "initialize" {
+            self.initialized = true;
+        }
+        let sent_at = Instant::now();
+        let Some(seq) = self.send(at, role, frame, fragment).await else {
+            return Exchange::Gone;
+        };
+        if duty.owes != Owes::Answer && !ping {
+            return self.fence(at, duty.is_call()).await;
+        }
+        let patience = self.conversation.patience();
+        let mut until = sent_at + patience;
+        let mut confirmed = false;
+        loop {
+            match self.next(Some(at), until).await {
+                Next::Seen(Seen::Answer(answered)) if answered == seq => {
+                    self.conversation.learn(sent_at.elapsed());
+                    return Exchange::Settled;
+                }
+                Next::Seen(Seen::Pong) if ping => return Exchange::Settled,
+                Next::Seen(Seen::Stray) if !ping && !confirmed => {
+                    // Perhaps the answer under another id: if a fence is answered first and
+                    // nothing follows, it was.
+                    confirmed = true;
+                    until = until.min(Instant::now() + self.conversation.grace() * 4);
+                }
+                Next::Seen(Seen::Crash) => {
+                    until = until.min(Instant::now() + Duration::from_secs(1))
+                }
+                Next::Seen(_) => {}
+                Next::Gone => return Exchange::Gone,
+                Next::Interrupted => return Exchange::Interrupted,
+                Next::Deadline => break,
+            }
+        }
+        let waited_ms = u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.mark(at, Mark::NoAnswer { waited_ms });
+        if !confirmed {
+            self.conversation.missed();
+        }
+        match self.fence(at, duty.is_call()).await {
+            Exchange::Settled => Exchange::Ignored,
+            other => other,
+        }
+    }
+
+    /// Sends a frame and records it. `None` when the link is gone.
+    pub(crate) async fn send(
+        &mut self,
+        at: &Arc<str>,
+        role: Role,
+        frame: Frame,
+        fragment: Option<usize>,
+    ) -> Option<u64> {
+        let link = self.link.as_mut()?;
+        let sent = match (&frame, fragment) {
+            (Frame::Text(text), Some(bytes)) => link.send_fragments(text, bytes).await,
+            _ => link.send(&frame).await,
+        };
+        // A frame that did not go out whole was still meant to: the loss is the next entry.
+        let (seq, _) = self.enter(Some(at), What::Sent { role, frame });
+        if let Err(lost) = sent {
+            self.lost(lost);
+            return None;
+        }
+        Some(seq)
+    }
+
+    /// Sends a good request of the same kind and waits for its answer, then a moment longer.
+    pub(crate) async fn fence(&mut self, at: &Arc<str>, is_call: bool) -> Exchange {
+        let Some((method, params)) = self.conversation.fence(is_call) else {
+            return Exchange::Settled;
+        };
+        let at = side(at, "fence");
+        let frame = self.request_frame(&method, params.as_ref());
+        let sent_at = Instant::now();
+        let Some(seq) = self.send(&at, Role::Fence, frame, None).await else {
+            return Exchange::Gone;
+        };
+        let mut until = sent_at + self.conversation.patience();
+        loop {
+            match self.next(Some(&at), until).await {
+                Next::Seen(Seen::Answer(answered)) if answered == seq => {
+                    self.conversation.learn(sent_at.elapsed());
+                    return self.listen(&at, self.conversation.grace()).await;
+                }
+                Next::Seen(Seen::Crash) => {
+                    until = until.min(Instant::now() + Duration::from_secs(1))
+                }
+                Next::Seen(_) => {}
+                Next::Gone => return Exchange::Gone,
+                Next::Interrupted => return Exchange::Interrupted,
+                Next::Deadline => {
+                    let waited_ms =
+                        u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    self.mark(&at, Mark::NoAnswer { waited_ms });
+                    self.conversation.missed();
+                    return Exchange::Silent;
+                }
+            }
+        }
+    }
+
+    /// Takes in whatever comes for a while.
+    pub(crate) async fn listen(&mut self, at: &Arc<str>, time: Duration) -> Exchange {
+        let until = Instant::now() + time;
+        loop {
+            match self.next(Some(at), until).await {
+                Next::Deadline => return Exchange::Settled,
+                Next::Gone => return Exchange::Gone,
+                Next::Interrupted => return Exchange::Interrupted,
+                Next::Seen(_) => {}
+            }
+        }
+    }
+
+    /// Waits until something of the wanted kind was seen. `None` at the deadline or the end.
+    pub(crate) async fn wait_for(
+        &mut self,
+        at: &Arc<str>,
+        until: Instant,
+        mut wanted: impl FnMut(Seen) -> bool,
+    ) -> bool {
+        loop {
+            match self.next(Some(at), until).await {
+                Next::Seen(seen) if wanted(seen) => return true,
+                Next::Seen(_) => {}
+                _ => return false,
+            }
+        }
+    }
+
+    /// Waits until all of these messages are answered; what is left is returned.
+    pub(crate) async fn wait_for_all(
+        &mut self,
+        at: &Arc<str>,
+        mut open: Vec<u64>,
+        until: Instant,
+    ) -> Vec<u64> {
+        while !open.is_empty() {
+            match self.next(Some(at), until).await {
+                Next::Seen(Seen::Answer(seq)) => open.retain(|waiting| *waiting != seq),
+                Next::Seen(_) => {}
+                _ => break,
+            }
+        }
+        open
+    }
+
+    /// Waits until a console line of this case satisfies the test.
+    pub(crate) async fn wait_for_console(&mut self, at: &Arc<str>, test: &regex::Regex) {
+        let until = Instant::now() + self.console_patience;
+        while !self.judge.console_lines().any(|line| test.is_match(line)) {
+            match self.next(Some(at), until).await {
+                Next::Seen(_) => {}
+                Next::Deadline => {
+                    // A console that lacks one line in time is slow, or silent: no more long waits.
+                    self.console_patience = CONSOLE_PATIENCE / 10;
+                    return;
+                }
+                Next::Gone | Next::Interrupted => return,
+            }
+        }
+    }
+
+    /// The next thing that happens, recorded and judged.
+    async fn next(&mut self, at: Option<&Arc<str>>, until: Instant) -> Next {
+        if self.link.is_none() {
+            return Next::Gone;
+        }
+        if self.is_interrupted() {
+            return Next::Interrupted;
+        }
+        let Some(link) = self.link.as_mut() else {
+            return Next::Gone;
+        };
+        tokio::select! {
+            output = self.target.next() => self.output(output),
+            frame = link.recv() => match frame {
+                Ok(frame) => self.frame(at, frame),
+                Err(lost) => {
+                    self.lost(lost);
+                    Next::Gone
+                }
+            },
+            () = tokio::time::sleep_until(until.into()) => Next::Deadline,
+            _ = self.interrupt.changed() => Next::Interrupted,
+        }
+    }
+
+    fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
+        let (_, seen) = self.enter(at, What::Received { frame });
+        if !matches!(seen, Seen::Answer(_)) {
+            self.unasked += 1;
+            if self.unasked == MAX_UNASKED_FRAMES_PER_CASE {
+                self.limit("MAX_UNASKED_FRAMES_PER_CASE", MAX_UNASKED_FRAMES_PER_CASE);
+                self.drop_link("the device floods the link");
+                return Next::Gone;
+            }
+        }
+        Next::Seen(seen)
+    }
+
+    /// Waits for a device to connect. `None` when none does, or the target ends, or the user.
+    pub(crate) async fn accept(&mut self, wait: Duration) -> Option<Link> {
+        let until = Instant::now() + wait;
+        while !self.is_interrupted() {
+            tokio::select! {
+                link = self.endpoint.accept() => return Some(link),
+                output = self.target.next() => {
+                    let exited = matches!(output, TargetOutput::Exited(_));
+                    self.output(output);
+                    if exited {
+                        return None;
+                    }
+                }
+                () = tokio::time::sleep_until(until.into()) => return None,
+                _ = self.interrupt.changed() => {}
+            }
+        }
+        None
+    }
+
+    /// Takes in what the target put out.
+    fn output(&mut self, output: TargetOutput) -> Next {
+        match output {
+            TargetOutput::Line(line) => {
+                self.lines += 1;
+                if self.lines == MAX_CONSOLE_LINES_PER_CASE {
+                    self.limit("MAX_CONSOLE_LINES_PER_CASE", MAX_CONSOLE_LINES_PER_CASE);
+                }
+                if self.lines >= MAX_CONSOLE_LINES_PER_CASE {
+                    return Next::Seen(Seen::Other);
+                }
+                self.console.0 = true;
+                self.console.1 |= line.contains(" MCP: ");
+                self.console.2 |= line.contains(" MCP: Add tool: ");
+                let (_, seen) = self.enter(None, What::Console { line });
+                self.crashed |= seen == Seen::Crash;
+                Next::Seen(seen)
+            }
+            TargetOutput::Exited(how) => {
+                self.crashed = true;
+                self.enter(
+                    None,
+                    What::Target {
+                        event: TargetEvent::Exited(how),
+                    },
+                );
+                self.link = None;
+                Next::Gone
+            }
+        }
+    }
+
+    /// Takes in the console lines that are there already, without waiting.
+    pub(crate) fn drain_console(&mut self) {
+        while let Some(output) = self.target.try_next() {
+            self.output(output);
+        }
+    }
+
+    /// The harness drops the link.
+    pub(crate) fn drop_link(&mut self, why: &str) {
+        if let Some(link) = self.link.take() {
+            link.abort();
+            self.enter(
+                None,
+                What::LinkDown {
+                    by: Party::Harness,
+                    why: why.to_owned(),
+                },
+            );
+        }
+    }
+
+    fn lost(&mut self, lost: LinkLost) {
+        self.link = None;
+        let why = lost.to_string();
+        let by = match lost {
+            LinkLost::Closed(_) => Party::Device,
+            LinkLost::TooLong { .. } => {
+                self.limit("MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES);
+                Party::Harness
+            }
+            // Bytes that are no WebSocket, or nobody who reads: the device ended the conversation.
+            LinkLost::Protocol(_) | LinkLost::Stalled => Party::Device,
+        };
+        self.enter(None, What::LinkDown { by, why });
+    }
+
+    fn limit(&mut self, name: &str, value: usize) {
+        self.enter(
+            None,
+            What::Mark {
+                mark: Mark::Limit {
+                    name: name.to_owned(),
+                    value: value as u64,
+                },
+            },
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! The suite: catalogue and scenarios, built in and from folders of the user.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::problem::nearest;
+use mcp_hil_core::scenario::Case;
+use mcp_hil_core::transcript::{BRING_UP, CLOSE};
+
+use crate::plan::Refusal;
+
+/// Catalogue and cases.
+#[derive(Debug)]
+pub struct Suite {
+    /// The requirements.
+    pub catalogue: Arc<Catalogue>,
+    /// Names of the rule sets in force.
+    pub rules: Vec<&'static str>,
+    /// All cases in force, in the order in which they run.
+    pub cases: Vec<Case>,
+}
+
+/// The areas in the order in which they run: what later ones build on comes first, what may hurt
+/// the device last.
+const AREAS: [&str; 13] = [
+    "initialize",
+    "list",
+    "jsonrpc",
+    "ids",
+    "call",
+    "arguments",
+    "errors",
+    "notifications",
+    "volume",
+    "envelope",
+    "hello",
+    "session",
+    "robustness",
+];
+
+impl Suite {
+    /// Reads the built-in suite and the scenarios of a folder, if given. No rule sets mean the
+    /// default ones.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in a file, or an unknown rule set.
+    pub fn load(rules: &[String], folder: Option<&Path>) -> Result<Self, Refusal> {
+        let sets = rules
+            .iter()
+            .map(|name| rule_set(name))
+            .collect::<Result<Vec<_>, _>>()?;
+        let sets = if sets.is_empty() {
+            RuleSet::DEFAULT.to_vec()
+        } else {
+            sets
+        };
+        let files = mcp_hil_scenarios::requirements().iter().copied();
+        let catalogue = Arc::new(Catalogue::load(files, sets.iter().copied())?);
+        let mut cases = Vec::new();
+        for (id, file, text) in mcp_hil_scenarios::scripts() {
+            let file = format!("scenarios/{file}");
+            cases.push(Case::load(id, &file, text, &catalogue)?);
+        }
+        if let Some(folder) = folder {
+            read_folder(folder, folder, &catalogue, &mut cases)?;
+        }
+        // A case whose requirements are all out of force would judge nothing.
+        cases.retain(|case| {
+            let slugs = case.requirements();
+            slugs.is_empty() || slugs.iter().any(|slug| catalogue.active(slug).is_some())
+        });
+        cases.sort_by_key(|case| {
+            let area = AREAS
+                .iter()
+                .position(|area| *area == case.area())
+                .unwrap_or(AREAS.len());
+            // A device that dials only when a button is pressed may not survive robustness.
+            (case.area() == "robustness", case.fresh, area)
+        });
+        let rules = RuleSet::ALL
+            .iter()
+            .filter(|(_, set)| sets.contains(set))
+            .map(|(name, _)| *name)
+            .collect();
+        Ok(Self {
+            catalogue,
+            rules,
+            cases,
+        })
+    }
+
+    /// The cases whose id is, or begins with, one of the selectors; all where there is none.
+    ///
+    /// # Errors
+    ///
+    /// A selector that selects nothing.
+    pub fn select(&self, only: &[String]) -> Result<Vec<Case>, Refusal> {
+        for selector in only {
+            let built_in = [BRING_UP, CLOSE].contains(&selector.as_str());
+            if !built_in && !self.cases.iter().any(|case| selects(selector, case)) {
+                let near = nearest(selector, self.cases.iter().map(|case| &*case.id));
+                let hint = match near {
+                    Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
+                    None => "`mcp-hil list` shows all cases".to_owned(),
+                };
+                let what = format!("`--only {selector}` selects no case");
+                return Err(Refusal {
+                    exit: crate::exit::NOTHING_RAN,
+                    ..Refusal::usage(what, &hint)
+                });
+            }
+        }
+        let wanted =
+            |case: &&Case| only.is_empty() || only.iter().any(|selector| selects(selector, case));
+        Ok(self.cases.iter().filter(wanted).cloned().collect())
+    }
+}
+
+/// A selector is a whole id, a prefix of one, or the slug of a requirement that the case names.
+fn selects(selector: &str, case: &Case) -> bool {
+    case.id.starts_with(selector) || case.requirements().contains(&selector)
+}
+
+fn rule_set(name: &str) -> Result<RuleSet, Refusal> {
+    RuleSet::named(name).ok_or_else(|| {
+        let known = RuleSet::ALL.map(|(name, _)| format!("`{name}`")).join(", ");
+        let hint = match nearest(name, RuleSet::ALL.iter().map(|(name, _)| *name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "leave `--rules` out for the default".to_owned(),
+        };
+        Refusal::usage(
+            format!("unknown rule set `{name}`: expected one of {known}"),
+            &hint,
+        )
+    })
+}
+
+fn read_folder(
+    root: &Path,
+    folder: &Path,
+    catalogue: &Catalogue,
+    cases: &mut Vec<Case>,
+) -> Result<(), Refusal> {
+    let refuse = |path: &Path, error: std::io::Error| {
+        Refusal::usage(
+            format!("cannot read `{}`: {error}", path.display()),
+            "check `--scenarios`",
+        )
+    };
+    let mut paths = std::fs::read_dir(folder)
+        .and_then(|entries| {
+            entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .map_err(|error| refuse(folder, error))?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            read_folder(root, &path, catalogue, cases)?;
+        } else if path
+            .extension()
+            .is_some_and(|ending| ending == "yaml" || ending == "yml")
+        {
+            let text = std::fs::read_to_string(&path).map_err(|error| refuse(&path, error))?;
+            let id = path.strip_prefix(root).unwrap_or(&path).with_extension("");
+            let id = id.to_string_lossy().replace('\\', "/");
+            let id = if id.contains('/') {
+                id
+            } else {
+                format!("own/{id}")
+            };
+            if cases.iter().any(|case| *case.id == *id) {
+                return Err(Refusal::usage(
+                    format!("`{}`: there is a case `{id}` already", path.display()),
+                    "give the file another name",
+                ));
+            }
+            cases.push(Case::load(
+                &id,
+                &path.display().to_string(),
+                &text,
+                catalogue,
+            )?);
+        }
+    }
+    Ok(())
+}
