@@ -57,11 +57,11 @@ pub struct RunArgs {
     pub token: Option<String>,
 
     /// How long to wait for an answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
     pub deadline: f64,
 
     /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub connect_deadline: Option<f64>,
 
     /// Rule set to hold the device to (repeatable) [default: xiaozhi and jsonrpc-2.0]

@@ -110,7 +110,7 @@ impl Dut {
     /// What a person must do for the device to connect, if anything.
     pub fn invitation(&self, url: &str, plan: &Plan) -> Option<String> {
         let How::Wait = self.how else { return None };
-        let seconds = plan.connect_deadline.as_secs();
+        let seconds = plan.connect_deadline.as_secs_f64();
         let token = match plan.token {
             Some(_) => ", with the token that you gave",
             None => "",

@@ -10,5 +10,5 @@ pub const USAGE: u8 = 2;
 pub const BENCH: u8 = 3;
 /// Nothing ran.
 pub const NOTHING_RAN: u8 = 4;
-/// Stopped by Ctrl-C; the reports hold what was done until then.
+/// Stopped by Ctrl-C, SIGTERM or SIGHUP; the reports hold what was done until then.
 pub const INTERRUPTED: u8 = 130;

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs};
@@ -12,6 +13,7 @@ use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::{exit, explain, run};
 use mcp_hil_core::catalogue::Catalogue;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 fn main() -> ExitCode {
@@ -50,11 +52,13 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     );
     let summary = runtime.block_on(async {
         let (stop, interrupt) = watch::channel(false);
+        // From here on, not from when the task is first polled.
+        let mut stopping = Stopping::new();
         tokio::spawn(async move {
-            // The first Ctrl-C ends the run with its reports; the second one ends it at once.
-            let _ = tokio::signal::ctrl_c().await;
+            // The first signal ends the run with its reports; the second one ends it at once.
+            stopping.next().await;
             let _ = stop.send(true);
-            let _ = tokio::signal::ctrl_c().await;
+            stopping.next().await;
             std::process::exit(exit::INTERRUPTED.into());
         });
         run::run(&plan, &mut reporters, interrupt).await
@@ -63,6 +67,34 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     // What is still running are handshakes of strangers; nobody waits for them.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+/// The signals that stop a run: Ctrl-C, an end asked for by a CI runner, a terminal that closed.
+struct Stopping([Option<Signal>; 3]);
+
+impl Stopping {
+    /// Catches them from now on. One that cannot be caught does what it always does.
+    fn new() -> Self {
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ];
+        Self(kinds.map(|kind| signal(kind).ok()))
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        let came = |context: &mut Context<'_>| {
+            let any = self
+                .0
+                .iter_mut()
+                .flatten()
+                .any(|signal| signal.poll_recv(context).is_ready());
+            if any { Poll::Ready(()) } else { Poll::Pending }
+        };
+        std::future::poll_fn(came).await;
+    }
 }
 
 fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {

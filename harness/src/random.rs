@@ -17,8 +17,8 @@ impl Random {
         RandomState::new().hash_one(std::process::id()) % 1_000_000_000
     }
 
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
+    /// Draws the next number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,7 +28,7 @@ impl Random {
 
     /// A text of the form of a UUID, version 4.
     pub fn uuid(&mut self) -> String {
-        let (a, b) = (self.next(), self.next());
+        let (a, b) = (self.draw(), self.draw());
         format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
             a >> 32,

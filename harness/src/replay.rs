@@ -50,9 +50,11 @@ impl Replay {
             )
         })?;
         let suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
+        let entries = read_transcripts(&args.run.join("transcripts"))?;
+        check_whole(&record, &suite, &args.run)?;
         Ok(Self {
             suite,
-            entries: read_transcripts(&args.run.join("transcripts"))?,
+            entries,
             strict: args.strict || record.run.strict,
             record,
             baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
@@ -74,7 +76,7 @@ impl Replay {
         let (cases, facts) = self.judge(&ruling, reporters);
         let mut tally = Tally::new(
             ruling,
-            self.record.summary.unexercised.is_empty() && self.is_whole(&cases),
+            !self.record.summary.unexercised.is_empty() || self.is_whole(&cases),
         );
         for case in &cases {
             tally.case(case);
@@ -150,6 +152,33 @@ impl Replay {
             .iter()
             .all(|case| cases.iter().any(|report| report.case == *case.id))
     }
+}
+
+/// Refuses a run of which something is missing: without it, a case would pass unjudged.
+fn check_whole(record: &Record, suite: &Suite, folder: &Path) -> Result<(), Refusal> {
+    for case in &record.cases {
+        let Some(transcript) = &case.transcript else {
+            continue;
+        };
+        let path = folder.join(transcript);
+        if !path.exists() {
+            return Err(Refusal::usage(
+                format!("the transcript `{}` is missing", path.display()),
+                "the run's folder is damaged",
+            ));
+        }
+        let known = suite.cases.iter().any(|script| *script.id == *case.case);
+        if let (Some(file), false) = (&case.file, known) {
+            return Err(Refusal::usage(
+                format!(
+                    "the run has a case `{}` of `{file}`, which is not here",
+                    case.case
+                ),
+                "name the folder of the run's own scenarios with `--scenarios`",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Reads all transcripts of a run, in the order of what happened.

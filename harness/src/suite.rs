@@ -76,8 +76,7 @@ impl Suite {
                 .iter()
                 .position(|area| *area == case.area())
                 .unwrap_or(AREAS.len());
-            // A device that dials only when a button is pressed may not survive robustness.
-            (case.area() == "robustness", case.fresh, area)
+            (case.fresh, area)
         });
         let rules = RuleSet::ALL
             .iter()

@@ -153,6 +153,23 @@ impl Link {
     }
 }
 
+/// Sends every text frame back as it came until the connection is gone; the exit code.
+pub(crate) fn echo(url: &str) -> Result<u8, String> {
+    let mut link = Link::dial(url, &[], LinkOptions::default())
+        .map_err(|code| format!("cannot connect to `{url}`: system error {code}"))?;
+    loop {
+        match link.read(HANDSHAKE_TIMEOUT) {
+            Event::Text { text, .. } => {
+                if !link.send(Frame::Text(text)) {
+                    return Ok(0);
+                }
+            }
+            Event::Binary(_) | Event::Nothing => {}
+            Event::Closed => return Ok(0),
+        }
+    }
+}
+
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in (host, port).to_socket_addrs()? {

@@ -40,6 +40,10 @@ struct Arguments {
     /// Give every answer this many milliseconds late.
     #[arg(long, value_name = "N", default_value_t = 0)]
     delay_ms: u64,
+
+    /// Be no device: connect and send every text frame back as it came. A benchmark compares.
+    #[arg(long, conflicts_with_all = ["mutant", "delay_ms"])]
+    echo: bool,
 }
 
 /// Usage or configuration.
@@ -50,8 +54,13 @@ fn main() -> ExitCode {
     if arguments.list_mutants {
         return list_mutants();
     }
-    match prepare(&arguments) {
-        Ok(mut body) => ExitCode::from(body.run()),
+    let done = if arguments.echo {
+        url().and_then(|url| link::echo(&url))
+    } else {
+        prepare(&arguments).map(|mut body| body.run())
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
         Err(message) => {
             eprintln!("error: {message}");
             ExitCode::from(EXIT_USAGE)
@@ -84,11 +93,7 @@ fn prepare(arguments: &Arguments) -> Result<Body, String> {
             "`MCP_HIL_TRANSPORT` is `{transport}`, but only `websocket` is supported"
         ));
     }
-    let url = env::var("MCP_HIL_WS_URL").map_err(|_| {
-        "`MCP_HIL_WS_URL` is not set\n\nhint: this program is a device under test; \
-         `mcp-hil run` starts it and tells it where to dial"
-            .to_string()
-    })?;
+    let url = url()?;
     let token = env::var("MCP_HIL_WS_TOKEN").unwrap_or_default();
     let identity = Identity {
         url,
@@ -96,6 +101,14 @@ fn prepare(arguments: &Arguments) -> Result<Body, String> {
         ..Identity::default()
     };
     Ok(Body::new(identity, defect, arguments.delay_ms))
+}
+
+fn url() -> Result<String, String> {
+    env::var("MCP_HIL_WS_URL").map_err(|_| {
+        "`MCP_HIL_WS_URL` is not set\n\nhint: this program is a device under test; \
+         `mcp-hil run` starts it and tells it where to dial"
+            .to_string()
+    })
 }
 
 fn find_mutant(name: &str) -> Result<Defect, String> {

@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 21] = [
     "tools",
     "pages",
     "user-tools",
     "status",
     "volume",
+    "volume.tool",
     "volume.step",
     "mute",
     "brightness",
@@ -31,6 +32,7 @@ pub const ALL: [&str; 19] = [
     "console.tools",
     "redial",
     "notifications",
+    "reinitialize",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.
@@ -178,6 +180,7 @@ pub fn discover(surface: &Surface, trust: Trust) -> Facts {
         ("user-tools", !facts.user_tools.is_empty()),
         ("status", surface.status.is_some()),
         ("volume", volume),
+        ("volume.tool", has("self.audio_speaker.set_volume")),
         (
             "volume.step",
             volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),

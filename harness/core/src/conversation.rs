@@ -17,7 +17,7 @@ const REMEMBERED: usize = 64;
 const FIRST_ID: u64 = 1001;
 
 /// Bounds of the grace that is given after a fence.
-const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(500));
+const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(20));
 
 /// The state of the harness's side of a session.
 #[derive(Debug)]
@@ -80,17 +80,25 @@ impl Conversation {
 
     /// How long to go on listening after a fence was answered: real devices are not serial, so an
     /// answer to what came before the fence may come after the fence's. The median latency of the
-    /// session is enough to catch it as a rule; what comes later still is attributed by its id.
+    /// session, up to a bound that keeps runs with slow devices short, is enough as a rule; what
+    /// comes later still is attributed by its id.
     pub fn grace(&self) -> Duration {
-        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
-        sorted.sort_unstable();
-        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(GRACE.1);
-        median.clamp(GRACE.0, GRACE.1)
+        self.median_latency()
+            .unwrap_or(GRACE.1)
+            .clamp(GRACE.0, GRACE.1)
     }
 
-    /// How long the last look at the end of a session takes.
-    pub fn last_look(&self) -> Duration {
-        (self.slowest * 4).clamp(Duration::from_millis(150), Duration::from_secs(2))
+    /// How long a look for late answers takes, before the first drop of a long session and at its
+    /// end.
+    pub fn late_look(&self) -> Duration {
+        (self.slowest * 4).clamp(Duration::from_secs(1), Duration::from_secs(4))
+    }
+
+    /// The median latency of the session so far.
+    pub fn median_latency(&self) -> Option<Duration> {
+        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied()
     }
 
     /// Sets what serves as a fence: a method that this device answers with a success.

@@ -48,6 +48,22 @@ impl Duty {
         }
     }
 
+    /// The ids in a batch: its members may be answered one by one.
+    pub fn batch_ids(frame: &Frame) -> Vec<Value> {
+        let Frame::Text(text) = frame else {
+            return Vec::new();
+        };
+        // Nearly all messages are no batches: one look at the text spares the parser.
+        if !text.contains("\"payload\":[") {
+            return Vec::new();
+        }
+        let envelope: Value = serde_json::from_str(text).unwrap_or_default();
+        let members = envelope["payload"].as_array().into_iter().flatten();
+        members
+            .filter_map(|member| member.get("id").cloned())
+            .collect()
+    }
+
     /// Whether the message is a `tools/call`, legal or not.
     pub fn is_call(&self) -> bool {
         self.method.as_deref() == Some("tools/call")

@@ -233,31 +233,32 @@ async fn a_panic_ends_the_whole_family() {
     timeout(LATEST, all_dead).await.unwrap().unwrap();
 }
 
-/// Not a test: the harness of the test below, in a process of its own.
-#[tokio::test]
-#[ignore = "is run by another test"]
-async fn a_harness_that_waits() {
-    let Ok(command) = std::env::var("RIG_TEST_FAMILY") else {
-        return;
-    };
-    let mut process = started(&command).await;
+/// Names the family to the process that plays the harness in the test below.
+const FAMILY: &str = "RIG_TEST_FAMILY";
+
+/// The harness of the test below, in a process of its own.
+async fn play_harness(command: &str) {
+    let mut process = started(command).await;
     assert_eq!(next(&mut process).await, line("ready"));
     println!("\nfamily is ready");
-    std::future::pending::<()>().await;
+    std::future::pending().await
 }
 
 #[tokio::test]
 async fn a_killed_harness_takes_the_whole_family_with_it() {
+    // The test starts itself once more, as the harness that is to be killed.
+    if let Ok(command) = std::env::var(FAMILY) {
+        return play_harness(&command).await;
+    }
     let alive = Alive::new("sigkill");
     let all_dead = alive.all_dead();
     let mut harness = std::process::Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "a_harness_that_waits",
-            "--ignored",
+            "a_killed_harness_takes_the_whole_family_with_it",
             "--nocapture",
         ])
-        .env("RIG_TEST_FAMILY", alive.family())
+        .env(FAMILY, alive.family())
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();

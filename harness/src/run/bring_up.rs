@@ -24,6 +24,9 @@ pub(crate) fn initialize_params() -> Value {
     })
 }
 
+/// Where a camera would send its pictures: a port of this host where nobody listens.
+const VISION_URL: &str = "http://127.0.0.1:9/vision";
+
 /// What became of getting to know the device.
 pub(crate) struct Known {
     /// `serverInfo` of the first `initialize` answer.
@@ -59,7 +62,17 @@ impl Session {
                 info("/result/serverInfo/version")?,
             ))
         });
-        if known.end != Exchange::Settled && known.end != Exchange::Silent {
+        let mut initializes = known.end == Exchange::Settled;
+        if matches!(known.end, Exchange::Ignored | Exchange::Silent) {
+            // There are devices that insist on what the documents call optional.
+            let params = json!({"capabilities": {"vision": {"url": VISION_URL, "token": "none"}}});
+            let frame = self.request_frame("initialize", Some(&params));
+            known.end = self
+                .exchange(&"initialize-again".into(), Role::Stimulus, frame, None)
+                .await;
+            initializes = known.end == Exchange::Settled;
+        }
+        if matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
             return known;
         }
         let (tools, first_cursor) = match self.list(&"list".into(), None, None).await {
@@ -69,7 +82,7 @@ impl Session {
                 return known;
             }
         };
-        self.choose_fence(known.end == Exchange::Settled).await;
+        self.choose_fence(initializes).await;
         let with_user = Some(Value::Bool(true));
         let all_tools = match self.list(&"user-list".into(), with_user, None).await {
             Ok((list, _)) => list,
@@ -96,9 +109,18 @@ impl Session {
         } else {
             known.end = Exchange::Settled;
         }
+        let repeats = self.initialize_repeats().await;
         self.drain_console();
         (surface.console, surface.console_mcp, surface.console_tools) = self.console;
         self.facts = discover(&surface, trust);
+        if repeats {
+            self.facts.capabilities.insert("reinitialize".into());
+        }
+        if let Some((method, params)) = self.conversation.fence(false) {
+            let variables = &mut self.facts.variables;
+            variables.insert("good.method".into(), method.into());
+            variables.insert("good.params".into(), params.unwrap_or_else(|| json!({})));
+        }
         self.conversation.set_call_fence(&self.facts);
         self.enter(
             None,
@@ -107,6 +129,21 @@ impl Session {
             },
         );
         known
+    }
+
+    /// Whether the device accepts a second `initialize` in a session. One that hangs is restarted
+    /// before the next case.
+    async fn initialize_repeats(&mut self) -> bool {
+        let at: Arc<str> = "initialize-second".into();
+        let frame = self.request_frame("initialize", Some(&initialize_params()));
+        match self.exchange(&at, Role::Stimulus, frame, None).await {
+            Exchange::Settled => {}
+            Exchange::Silent => self.drop_link("the device is silent"),
+            _ => return false,
+        }
+        self.judge
+            .answer_view(&at)
+            .is_some_and(|view| view.get("result").is_some())
     }
 
     /// Calls the tool that tells the device's state.
@@ -175,7 +212,7 @@ impl Session {
     /// Seeks the cheapest good request that this device answers with a success.
     async fn choose_fence(&mut self, initializes: bool) {
         let at: Arc<str> = "ping".into();
-        let frame = self.request_frame("ping", None);
+        let frame = self.request_frame("ping", Some(&json!({})));
         if let Some(seq) = self.send(&at, Role::Probe, frame, None).await {
             let until = Instant::now() + PING_PATIENCE;
             self.wait_for(&at, until, |seen| seen == Seen::Answer(seq))
@@ -183,7 +220,7 @@ impl Session {
         }
         let succeeds = |view: Option<Value>| view.is_some_and(|view| view.get("result").is_some());
         if succeeds(self.judge.answer_view("ping")) {
-            self.conversation.set_fence("ping", None);
+            self.conversation.set_fence("ping", Some(json!({})));
         } else if succeeds(self.judge.answer_view("list.p0")) {
             self.conversation.set_fence("tools/list", Some(json!({})));
         } else if initializes {

@@ -1,7 +1,7 @@
 //! One device over one transport, from its start to its last case.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::scenario::Case;
@@ -24,8 +24,20 @@ use crate::report::Reporters;
 /// How many cases in a row may find no device before the rest is given up.
 const DEAD_CASES: usize = 3;
 
+/// How many refused connections are told when no device connects.
+const REFUSED_TOLD: usize = 5;
+
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
 const CONFIRMATIONS: usize = 5;
+
+/// How many cases make a session long enough to look for late answers at its end.
+const LONG_SESSION: usize = 10;
+
+/// An answer that takes longer makes the run long; people are told.
+const SLOW: Duration = Duration::from_millis(150);
+
+/// How many exchanges a case has on average, to tell how long a run will take.
+const EXCHANGES_PER_CASE: f64 = 9.0;
 
 /// What became of a lane.
 #[derive(Debug, Default)]
@@ -65,6 +77,7 @@ pub(crate) async fn run(
         ),
         dead: 0,
         confirmed: 0,
+        since_look: 0,
     };
     end.error = lane.bring_up(&mut session).await.err();
     if end.error.is_none() {
@@ -113,6 +126,8 @@ struct Lane<'a, 'r> {
     dead: usize,
     /// How many silent cases were tried once more.
     confirmed: usize,
+    /// How many cases ran since the last look for late answers.
+    since_look: usize,
 }
 
 impl Lane<'_, '_> {
@@ -152,6 +167,10 @@ impl Lane<'_, '_> {
             facts: session.facts.clone(),
             took_us: report.took_us,
         }));
+        if session.link.is_none() {
+            self.dialing.wedged();
+        }
+        self.announce_pace(session);
         if known.end == Exchange::Silent || session.conversation.fence(false).is_none() {
             self.dead = DEAD_CASES;
         }
@@ -161,20 +180,42 @@ impl Lane<'_, '_> {
         Ok(())
     }
 
-    fn no_connection(&self, session: &Session, url: &str) -> RunError {
-        let seconds = self.plan.connect_deadline.as_secs();
+    /// Tells how long the run will take, when the device is slow.
+    fn announce_pace(&mut self, session: &Session) {
+        let Some(latency) = session.conversation.median_latency() else {
+            return;
+        };
+        if latency > SLOW {
+            let minutes =
+                latency.as_secs_f64() * EXCHANGES_PER_CASE * self.plan.cases.len() as f64 / 60.0;
+            let text = format!(
+                "the device takes about {:.1} s for an answer: expect about {:.0} min",
+                latency.as_secs_f64(),
+                minutes.max(1.0),
+            );
+            self.reporters.event(&Event::Notice { text });
+        }
+    }
+
+    fn no_connection(&self, session: &mut Session, url: &str) -> RunError {
+        let seconds = self.plan.connect_deadline.as_secs_f64();
         let tail: Vec<&str> = session.judge.console_lines().collect();
         let tail = &tail[tail.len().saturating_sub(8)..];
-        let console = match (tail, session.console.0) {
-            ([], _) => "its console showed nothing".to_owned(),
-            (lines, _) => format!("its console ended with:\n  {}", lines.join("\n  ")),
+        let mut more = match tail {
+            [] => "its console showed nothing".to_owned(),
+            lines => format!("its console ended with:\n  {}", lines.join("\n  ")),
         };
+        // Who knocked, and spoke another protocol, may have been the device.
+        for refused in session.endpoint.take_refused().iter().take(REFUSED_TOLD) {
+            more.push('\n');
+            more.push_str(refused);
+        }
         let what = match session.target.is_running() {
             Some(false) => "the device's process ended before it connected".to_owned(),
             _ => format!("no device connected to `{url}` within {seconds} s"),
         };
         RunError::NoConnection(format!(
-            "{what}; {console}\n\nhint: the device must dial the address in MCP_HIL_WS_URL with \
+            "{what}; {more}\n\nhint: the device must dial the address in MCP_HIL_WS_URL with \
              the token in MCP_HIL_WS_TOKEN; `--connect-deadline` gives it more time"
         ))
     }
@@ -202,6 +243,7 @@ impl Lane<'_, '_> {
         });
         let began = Instant::now();
         session.begin_case(&case.id);
+        self.since_look += 1;
         let mut end = self.attempt(session, case).await;
         let doubtful =
             end == Exchange::Silent && !session.crashed && self.confirmed < CONFIRMATIONS;
@@ -216,8 +258,12 @@ impl Lane<'_, '_> {
         if end == Exchange::Interrupted {
             return;
         }
+        if end == Exchange::Gone {
+            session.wait_for_exit().await;
+        }
         if end == Exchange::Silent {
             session.drop_link("the device is silent");
+            self.dialing.wedged();
         }
         self.dead = if session.judge.is_alive() {
             0
@@ -234,6 +280,7 @@ impl Lane<'_, '_> {
     /// Brings the link into the state that the case wants, and carries the case out.
     async fn attempt(&mut self, session: &mut Session, case: &Case) -> Exchange {
         if case.fresh {
+            self.look_for_late_answers(session).await;
             session.drop_link("the case wants a connection of its own");
         }
         if session.link.is_none()
@@ -256,6 +303,16 @@ impl Lane<'_, '_> {
         session.carry_out(case, &mut self.dialing).await
     }
 
+    /// Listens for a while for answers to what was judged before, once for each long session.
+    async fn look_for_late_answers(&mut self, session: &mut Session) {
+        if self.since_look < LONG_SESSION || session.link.is_none() {
+            return;
+        }
+        self.since_look = 0;
+        let time = session.conversation.late_look();
+        session.listen(&"late-look".into(), time).await;
+    }
+
     /// Puts the device's settings back, and takes the last look for late answers.
     async fn close(&mut self, session: &mut Session) {
         if session.link.is_none() {
@@ -273,8 +330,7 @@ impl Lane<'_, '_> {
                 .exchange(&"restore".into(), Role::Probe, frame, None)
                 .await;
         }
-        let time = session.conversation.last_look();
-        session.listen(&"last-look".into(), time).await;
+        self.look_for_late_answers(session).await;
         session.drain_console();
         report.took_us = micros(began);
         let outcome = session.judge.end_case(None, &session.facts);

@@ -30,6 +30,8 @@ pub(crate) struct Dialing {
     pub(crate) token_given: bool,
     /// Whether it was seen to dial again by itself.
     redials: Option<bool>,
+    /// Whether the device hangs, so that only a restart helps.
+    wedged: bool,
     random: Random,
 }
 
@@ -39,8 +41,14 @@ impl Dialing {
             deadline,
             token_given,
             redials: None,
+            wedged: false,
             random,
         }
+    }
+
+    /// Takes note that the device hangs.
+    pub(crate) fn wedged(&mut self) {
+        self.wedged = true;
     }
 }
 
@@ -68,13 +76,14 @@ impl Session {
 
     /// Gets the device connected again after a drop: it dials by itself, or it is restarted.
     pub(crate) async fn reconnect(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> bool {
-        if self.target.is_running() != Some(false) {
+        let wedged = std::mem::take(&mut dialing.wedged) && self.target.is_running().is_some();
+        if self.target.is_running() != Some(false) && !wedged {
             let wait = match (dialing.redials, self.target.is_running()) {
-                // Nobody but the person at the device can restart it.
-                (_, None) => dialing.deadline,
                 (Some(true), _) => REDIAL_KNOWN,
-                (None, _) => REDIAL_UNKNOWN,
                 (Some(false), _) => REDIAL_NEVER,
+                // Nobody but the person at the device can make it dial again.
+                (None, None) => dialing.deadline,
+                (None, Some(_)) => REDIAL_UNKNOWN,
             };
             if let Some(link) = self.accept(wait).await {
                 dialing.redials = Some(true);
@@ -89,7 +98,12 @@ impl Session {
                     },
                 );
                 dialing.redials.get_or_insert(false);
+                // What a new session shows after a restart, any device shows.
+                self.facts.capabilities.remove("redial");
             }
+        }
+        if self.target.is_running() == Some(false) {
+            self.facts.capabilities.remove("redial");
         }
         self.restart(at, dialing).await
     }

@@ -66,7 +66,8 @@ pub async fn run(
         strict: plan.strict,
         rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
         duts: vec![info],
-        cases: plan.cases.len(),
+        // The cases of the plan, and the two around them.
+        cases: plan.cases.len() + 2,
     }));
     let end = lane::run(plan, reporters, interrupt).await;
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);

@@ -121,7 +121,11 @@ fn settle(report: &mut CaseReport) {
         .filter(|finding| !finding.known)
         .map(|finding| finding.verdict)
         .fold(Verdict::Pass, Verdict::and);
+    // A known failure is a failure all the same: it is told as one, and not held against the run.
     report.known = report.verdict == Verdict::Pass && report.findings.iter().any(|f| f.known);
+    if report.known {
+        report.verdict = Verdict::Fail;
+    }
     report.reason = report
         .findings
         .iter()

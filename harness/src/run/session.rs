@@ -25,6 +25,9 @@ use super::recorder::Recorder;
 /// How long a console line is waited for: it crosses another channel than the answer did.
 const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the end of a process is waited for after its link was lost.
+const EXIT_PATIENCE: Duration = Duration::from_millis(100);
+
 /// How the exchange over a message ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exchange {
@@ -345,7 +348,7 @@ impl Session {
                     Next::Gone
                 }
             },
-            () = tokio::time::sleep_until(until.into()) => Next::Deadline,
+            () = reach(until) => Next::Deadline,
             _ = self.interrupt.changed() => Next::Interrupted,
         }
     }
@@ -415,6 +418,21 @@ impl Session {
         }
     }
 
+    /// Waits a moment after the link was lost: the end of the process, and its last words, come
+    /// over another channel.
+    pub(crate) async fn wait_for_exit(&mut self) {
+        let until = Instant::now() + EXIT_PATIENCE;
+        while self.target.is_running() == Some(true) {
+            tokio::select! {
+                output = self.target.next() => {
+                    self.output(output);
+                }
+                () = tokio::time::sleep_until(until.into()) => return,
+            }
+        }
+        self.drain_console();
+    }
+
     /// Takes in the console lines that are there already, without waiting.
     pub(crate) fn drain_console(&mut self) {
         while let Some(output) = self.target.try_next() {
@@ -461,5 +479,17 @@ impl Session {
                 },
             },
         );
+    }
+}
+
+/// Waits until an instant, and exactly so where it is near: the runtime's timer counts whole
+/// milliseconds, while the grace after a fence may be fifty microseconds, hundreds of times a run.
+async fn reach(until: Instant) {
+    const TIMER_TICK: Duration = Duration::from_millis(1);
+    if until > Instant::now() + TIMER_TICK {
+        return tokio::time::sleep_until(until.into()).await;
+    }
+    while Instant::now() < until {
+        tokio::task::yield_now().await;
     }
 }

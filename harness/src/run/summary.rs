@@ -40,7 +40,7 @@ impl<'a> Tally<'a> {
                 summary.not_applicable += 1;
                 return;
             }
-            Verdict::Pass if case.known => &mut summary.known,
+            Verdict::Fail if case.known => &mut summary.known,
             Verdict::Pass => &mut summary.passed,
             Verdict::Inconclusive => &mut summary.inconclusive,
             Verdict::Fail => &mut summary.failed,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Capabilities that scenarios and requirements may ask for.
-pub(crate) const CAPABILITIES: [&str; 18] = [
+pub(crate) const CAPABILITIES: [&str; 21] = [
     "tools",
     "pages",
     "user-tools",
@@ -27,6 +27,9 @@ pub(crate) const CAPABILITIES: [&str; 18] = [
     "console.mcp",
     "console.tools",
     "redial",
+    "volume.tool",
+    "reinitialize",
+    "notifications",
 ];
 
 /// A requirement as its file has it.

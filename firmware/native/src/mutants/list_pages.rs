@@ -108,17 +108,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     mutant(
-        "page-cursor-empty",
-        "The last page has an empty nextCursor, which is the first page again.",
-        || {
-            page(|_, result| {
-                result
-                    .as_object_mut()
-                    .map(|result| result.entry("nextCursor").or_insert(json!("")));
-            })
-        },
-    ),
-    mutant(
         "page-cursor-loops",
         "The nextCursor of the last page leads back to the second.",
         || {

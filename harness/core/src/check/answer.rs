@@ -22,6 +22,13 @@ fn proof(expected: &str, payload: &Map<String, Value>, open: Option<&Open>, seq:
     }
 }
 
+/// The error of an answer. `"error": null` beside a result is one fault of form, and no error.
+pub(crate) fn error_of(payload: &Map<String, Value>) -> Option<&Value> {
+    payload
+        .get("error")
+        .filter(|error| !(error.is_null() && payload.contains_key("result")))
+}
+
 /// Judges the shape of an answer, whoever asked (JSON-RPC 2.0 sections 5 and 5.1).
 pub(crate) fn judge_shape(
     seq: u64,
@@ -29,10 +36,10 @@ pub(crate) fn judge_shape(
     open: Option<&Open>,
     sink: &mut Sink,
 ) {
-    let (result, error) = (payload.get("result"), payload.get("error"));
+    let result = payload.get("result");
     sink.test(
         "jsonrpc.result-xor-error",
-        result.is_some() != error.is_some(),
+        result.is_some() != payload.contains_key("error"),
         || proof("exactly one of `result` and `error`", payload, open, seq),
     );
     if let Some(result) = result {
@@ -40,7 +47,9 @@ pub(crate) fn judge_shape(
             proof("`result` as an object", payload, open, seq)
         });
     }
-    let Some(error) = error else { return };
+    let Some(error) = error_of(payload) else {
+        return;
+    };
     if sink.test("errors.object", error.is_object(), || {
         proof("`error` as an object", payload, open, seq)
     }) {
@@ -58,7 +67,7 @@ pub(crate) fn judge_shape(
 
 /// Judges an answer against what was owed for its request.
 pub(crate) fn judge_owed(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) {
-    let is_error = payload.contains_key("error");
+    let is_error = error_of(payload).is_some();
     match open.duty.owes {
         Owes::Answer | Owes::Nothing => {
             sink.held(if is_error {

@@ -12,6 +12,8 @@ pub(crate) struct Watch {
     attached: bool,
     /// Boot banners that are expected: one for each start by the harness.
     boots_due: u32,
+    /// The ROM's reset line of a boot was seen, and the application has not started since.
+    reset_seen: bool,
     /// The device said that it reboots on purpose.
     announced: bool,
     crashed: bool,
@@ -44,6 +46,7 @@ impl Watch {
     /// The harness started the target.
     pub(crate) fn restarted(&mut self) {
         self.boots_due = 1;
+        self.reset_seen = false;
         self.announced = false;
     }
 
@@ -71,8 +74,12 @@ impl Watch {
             self.announced = true;
         }
         // A boot shows as the ROM's reset line, the start of the application, or both.
-        if RESET.is_match(line) && self.boots_due == 0 {
-            self.unexpected(seq, line, sink);
+        if RESET.is_match(line) {
+            if self.boots_due == 0 || self.reset_seen {
+                self.unexpected(seq, line, sink);
+                self.boots_due = 1;
+            }
+            self.reset_seen = true;
         }
         if APP_MAIN.is_match(line) {
             if self.boots_due > 0 {
@@ -80,6 +87,7 @@ impl Watch {
             } else {
                 self.unexpected(seq, line, sink);
             }
+            self.reset_seen = false;
         }
         self.crashed
     }

@@ -95,10 +95,15 @@ impl Judge<'_> {
                 }
             }
         }
-        if let Some(requirement) = step.unchanged {
+        // A call that was accepted is judged for that; what it changed follows from it.
+        if let Some(requirement) = step.unchanged
+            && self.kind(Answer::Result, at, &reply).is_err()
+        {
             self.unchanged(requirement, at);
         }
-        if let Reply::Answer(_, payload) = reply {
+        if let Reply::Answer(_, payload) = reply
+            && !step.bind.is_empty()
+        {
             let view = Value::Object(view(payload));
             for (name, pointer) in &step.bind {
                 if let Some(value) = view.pointer(pointer) {
@@ -111,14 +116,15 @@ impl Judge<'_> {
     /// Whether the device fell silent at this step, so that silence proves nothing.
     fn is_lost(&self, step: &Step, at: &str, expect: &Expect) -> bool {
         let answered = self.log.answered(at);
-        let fenced = self.log.answered(&side(at, "fence")) || self.log.answered(&side(at, "after"));
+        let fenced =
+            || self.log.answered(&side(at, "fence")) || self.log.answered(&side(at, "after"));
         if expect.alive
             && !owes_answer(self.log, at)
             && !matches!(step.action, Action::Send(Outgoing::Ping))
         {
-            return !fenced;
+            return !fenced();
         }
-        !answered && !fenced && !matches!(step.action, Action::Send(Outgoing::Ping))
+        !answered && !fenced() && !matches!(step.action, Action::Send(Outgoing::Ping))
     }
 
     fn lost(&mut self, requirement: &'static str, at: &str) {
@@ -174,7 +180,6 @@ impl Judge<'_> {
         reply: &Reply<'_>,
         scope: &Scope,
     ) -> Judged {
-        let sent = self.log.sent_text(at);
         let seq = match reply {
             Reply::Answer(logged, _) | Reply::Broken(logged) => Some(logged.entry.seq),
             _ => self.log.sent(at).map(|logged| logged.entry.seq),
@@ -183,7 +188,7 @@ impl Judge<'_> {
             Some(Err(Evidence {
                 expected,
                 received,
-                sent: sent.clone(),
+                sent: self.log.sent_text(at),
                 seq,
             }))
         };
@@ -198,19 +203,29 @@ impl Judge<'_> {
                 fail("a pong".into(), "none".into())
             };
         }
+        if let Reply::Answer(logged, _) = reply
+            && logged.wrong_id
+            && expect.requirement.starts_with("ids.")
+        {
+            return fail("the id of the request".into(), answer_text(reply));
+        }
         if let Some(answer) = expect.answer
             && let Err(received) = self.kind(answer, at, reply)
         {
             return fail(wanted(answer).into(), received);
         }
         let view = match reply {
-            Reply::Answer(_, payload) => view(payload),
+            Reply::Answer(_, payload) if expect.looks_inside() => view(payload),
             _ => Map::new(),
         };
         if let Some(matcher) = &expect.if_error {
-            // Not exercised when the device refuses in another legal way.
-            let error = view.get("error")?;
-            if let Err(mismatch) = matcher.test(scope, Some(error)).ok()? {
+            // A refusal in another legal way holds; a code that is none is another check's affair.
+            let error = view
+                .get("error")
+                .filter(|error| error.get("code").is_some_and(Value::is_i64));
+            if let Some(error) = error
+                && let Err(mismatch) = matcher.test(scope, Some(error)).ok()?
+            {
                 return fail(
                     format!("error{} {}", mismatch.at, mismatch.expected),
                     format!("{}: {error}", mismatch.received),
@@ -251,7 +266,7 @@ impl Judge<'_> {
                 let failed = result.and_then(|result| result.get("isError"));
                 (
                     result.is_some(),
-                    payload.contains_key("error"),
+                    super::answer::error_of(payload).is_some(),
                     failed == Some(&Value::Bool(true)),
                 )
             }

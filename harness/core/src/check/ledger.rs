@@ -35,20 +35,18 @@ pub(crate) enum Found {
     /// A message that waits for its answer, or owes none.
     Open(Open),
     /// A request that was answered before.
-    Settled {
-        case: Arc<str>,
-        step: Option<Arc<str>>,
-    },
+    Settled(Settled),
     /// Nothing that was ever sent, or too long ago.
     Unknown,
 }
 
 /// A request that was answered.
-#[derive(Debug)]
-struct Settled {
-    case: Arc<str>,
-    step: Option<Arc<str>>,
-    link: u64,
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) case: Arc<str>,
+    pub(crate) step: Option<Arc<str>>,
+    /// Number of the link on which it was asked.
+    pub(crate) link: u64,
 }
 
 /// The messages of a session by their ids.
@@ -63,8 +61,9 @@ impl Ledger {
     /// Enters a message. Returns whether its id was used before on this link.
     pub(crate) fn sent(&mut self, open: Open) -> bool {
         let key = match &open.duty.id {
-            Some(id) => id_key(id),
-            None => format!("{NAMELESS}{}", open.seq),
+            Some(id) if !id.is_null() => id_key(id),
+            // Null names no message: there may be several.
+            _ => format!("{NAMELESS}{}", open.seq),
         };
         let link = open.link;
         let settled = self
@@ -86,10 +85,7 @@ impl Ledger {
             return Found::Open(open);
         }
         match self.settled.get(&key) {
-            Some(Settled { case, step, .. }) => Found::Settled {
-                case: case.clone(),
-                step: step.clone(),
-            },
+            Some(settled) => Found::Settled(settled.clone()),
             None => Found::Unknown,
         }
     }

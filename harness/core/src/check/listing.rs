@@ -14,6 +14,15 @@ use crate::limits::{MAX_PAGE_BYTES, MAX_PAGES};
 use crate::transcript::{Mark, What};
 use crate::verdict::Evidence;
 
+/// Requirements about the tools of a list.
+const OF_TOOLS: [&str; 5] = [
+    "list.tool-name",
+    "list.description",
+    "list.input-schema",
+    "list.schema-valid",
+    "list.required-declared",
+];
+
 /// What the listings of a session have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
@@ -121,6 +130,13 @@ impl Lists {
                     });
                 }
                 None => *earlier = Some(names.clone()),
+            }
+            sink.held("list.callable-listed");
+            if listing.tools.is_empty() {
+                // Nothing to break them with.
+                for requirement in OF_TOOLS {
+                    sink.held(requirement);
+                }
             }
             self.judge_against_others(&listing, &names, sink);
         }

@@ -1,5 +1,6 @@
 //! The entries of one case, with lookups: what was sent at a step, what answered it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -14,12 +15,18 @@ pub(crate) struct Logged {
     pub(crate) inbound: Option<Inbound>,
     /// For a received frame: `seq` of the message that it answers.
     pub(crate) answers: Option<u64>,
+    /// Whether it does so under another id.
+    pub(crate) wrong_id: bool,
 }
 
 /// The entries of one attempt at a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CaseLog {
     pub(crate) entries: Vec<Logged>,
+    /// Where in `entries` the message of a step was sent.
+    sent: HashMap<Arc<str>, usize>,
+    /// Where in `entries` the answer to a message stands, by the message's `seq`.
+    answers: HashMap<u64, usize>,
 }
 
 /// How a step's message was answered.
@@ -36,12 +43,36 @@ pub(crate) enum Reply<'a> {
 }
 
 impl CaseLog {
+    /// Adds an entry.
+    pub(crate) fn push(&mut self, logged: Logged) {
+        let at = self.entries.len();
+        if let (What::Sent { role, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
+            && *role != Role::Hello
+        {
+            self.sent.entry(step.clone()).or_insert(at);
+        }
+        if let Some(asked) = logged.answers {
+            self.answers.entry(asked).or_insert(at);
+        }
+        self.entries.push(logged);
+    }
+
+    /// Notes that the frame received as `seq` answers the message `asked`, under another id.
+    pub(crate) fn answered_under_wrong_id(&mut self, seq: u64, asked: u64) {
+        let at = self
+            .entries
+            .iter()
+            .position(|logged| logged.entry.seq == seq);
+        if let Some(at) = at {
+            self.entries[at].answers = Some(asked);
+            self.entries[at].wrong_id = true;
+            self.answers.entry(asked).or_insert(at);
+        }
+    }
+
     /// The message that was sent at a step.
     pub(crate) fn sent(&self, step: &str) -> Option<&Logged> {
-        self.entries.iter().find(|logged| {
-            logged.entry.is_at(step)
-                && matches!(&logged.entry.what, What::Sent { role, .. } if *role != Role::Hello)
-        })
+        self.sent.get(step).map(|at| &self.entries[*at])
     }
 
     /// The text that was sent at a step.
@@ -56,11 +87,8 @@ impl CaseLog {
         let Some(sent) = self.sent(step) else {
             return Reply::NotSent;
         };
-        let answer = self
-            .entries
-            .iter()
-            .find(|logged| logged.answers == Some(sent.entry.seq));
-        match answer {
+        let answer = self.answers.get(&sent.entry.seq);
+        match answer.map(|at| &self.entries[*at]) {
             None => Reply::Silence,
             Some(logged) => match logged.inbound.as_ref().and_then(Inbound::payload) {
                 Some(Payload::Answer(payload)) => Reply::Answer(logged, payload),
@@ -72,6 +100,13 @@ impl CaseLog {
     /// Whether a good request sent at a step was answered at all.
     pub(crate) fn answered(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))
+    }
+
+    /// Whether anything that came after this place was an answer.
+    pub(crate) fn answered_after(&self, seq: u64) -> bool {
+        self.entries
+            .iter()
+            .any(|logged| logged.entry.seq > seq && logged.answers.is_some())
     }
 
     /// Console lines of the case, with their places.
@@ -99,8 +134,12 @@ impl CaseLog {
 /// The parts of an answer that scenarios speak of: `result`, `error`, `text`, `json`.
 pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
     let mut view = Map::new();
-    for name in ["result", "error"] {
-        if let Some(value) = payload.get(name) {
+    let parts = [
+        ("result", payload.get("result")),
+        ("error", super::answer::error_of(payload)),
+    ];
+    for (name, value) in parts {
+        if let Some(value) = value {
             view.insert(name.into(), value.clone());
         }
     }

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use super::sink::{Sink, evidence};
 use crate::wire::{Frame, Inbound, Payload};
 
+/// Types of messages that devices of the family send by themselves (xiaozhi WebSocket, section 4).
+pub(crate) const OWN_TYPES: [&str; 6] = ["hello", "listen", "abort", "mcp", "goodbye", "iot"];
+
 /// Judges a received frame as far as every text frame must obey.
 pub(crate) fn judge_frame(seq: u64, frame: &Frame, inbound: &Inbound, sink: &mut Sink) {
     let received = || frame.display();
@@ -106,6 +109,7 @@ pub(crate) fn judge_device_call(seq: u64, payload: &Map<String, Value>, sink: &m
         // A request of the device: the documents know none, and forbid none.
         return;
     }
+    sink.held("notifications.device-no-id");
     sink.test("notifications.device-method", announces, || {
         evidence(
             "a method that begins with \"notifications/\"",

@@ -6,6 +6,7 @@
 //! waits or reads a clock, so a replay comes to the same verdicts.
 
 mod answer;
+mod attempt;
 mod console;
 mod expectation;
 mod handshake;
@@ -15,6 +16,7 @@ mod log;
 mod message;
 mod refusal;
 mod sink;
+mod stray;
 mod unanswered;
 
 use std::collections::BTreeSet;
@@ -32,6 +34,7 @@ use crate::wire::{Frame, Inbound, Payload, recover_id};
 use ledger::{Found, Ledger, Open};
 use log::{CaseLog, Logged};
 use sink::{Sink, evidence};
+use stray::Stray;
 
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
@@ -60,18 +63,6 @@ pub struct CaseOutcome {
     pub exercised: BTreeSet<&'static str>,
     /// What was found; judgements on earlier cases are among them.
     pub judgements: Vec<Judgement>,
-}
-
-/// An answer that could not be attributed when it came.
-#[derive(Debug)]
-struct Stray {
-    seq: u64,
-    at_us: u64,
-    id: Value,
-    is_error: bool,
-    text: String,
-    /// The request that had this id and was answered before.
-    earlier: Option<(Arc<str>, Option<Arc<str>>)>,
 }
 
 /// The judge of one session with one device.
@@ -116,6 +107,7 @@ impl Judge {
             entry,
             inbound: None,
             answers: None,
+            wrong_id: false,
         };
         let seen = match &logged.entry.what {
             What::Sent { role, frame } => {
@@ -162,6 +154,12 @@ impl Judge {
                         self.console.restarted();
                         self.link.restarted();
                     }
+                    TargetEvent::Exited(how) if self.link.was_dropped() => {
+                        self.sink.test("session.redial", false, || {
+                            let received = format!("its process {how}");
+                            evidence("the device connects again", received, logged.entry.seq)
+                        });
+                    }
                     TargetEvent::Exited(how) => {
                         self.console.exited(logged.entry.seq, how, &mut self.sink);
                     }
@@ -173,7 +171,7 @@ impl Judge {
                 Seen::Other
             }
         };
-        self.log.entries.push(logged);
+        self.log.push(logged);
         seen
     }
 
@@ -237,18 +235,17 @@ impl Judge {
             self.refusals.sent(entry.seq, entry.at_us);
         }
         let legal = duty.owes == Owes::Answer;
+        for id in Duty::batch_ids(frame) {
+            let duty = Duty {
+                id: Some(id),
+                ..duty.clone()
+            };
+            self.enter(entry, duty, text);
+        }
         if role == Role::Stimulus {
             self.last_owed = Some(duty.owes);
         }
-        let reused = self.ledger.sent(Open {
-            seq: entry.seq,
-            at_us: entry.at_us,
-            case: entry.case.clone(),
-            step: entry.step.clone(),
-            link: self.link.number(),
-            duty,
-            text: text.as_str().into(),
-        });
+        let reused = self.enter(entry, duty, text);
         if reused && legal {
             // The requestor must not use an id twice in a session (MCP, basic/messages).
             self.sink.add(
@@ -258,6 +255,19 @@ impl Judge {
                 Outcome::OurFault(format!("an id was used twice: {text}")),
             );
         }
+    }
+
+    /// Enters a message into the ledger; whether its id was used before.
+    fn enter(&mut self, entry: &Entry, duty: Duty, text: &str) -> bool {
+        self.ledger.sent(Open {
+            seq: entry.seq,
+            at_us: entry.at_us,
+            case: entry.case.clone(),
+            step: entry.step.clone(),
+            link: self.link.number(),
+            duty,
+            text: text.into(),
+        })
     }
 
     fn received(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> Seen {
@@ -282,7 +292,10 @@ impl Judge {
             .message(message.kind(), seq, &frame.display(), &mut self.sink);
         if message.kind() != Some("mcp") {
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
-            if message.kind() == Some("error") && self.last_owed == Some(unknown) {
+            let own = message
+                .kind()
+                .is_some_and(|kind| message::OWN_TYPES.contains(&kind));
+            if !own && self.last_owed == Some(unknown) {
                 self.sink.test("envelope.unknown-type-ignored", false, || {
                     evidence(
                         "no answer to a message of unknown type",
@@ -331,14 +344,14 @@ impl Judge {
         } else {
             self.ledger.answered(&id)
         };
-        let is_error = payload.contains_key("error");
+        let is_error = answer::error_of(payload).is_some();
         let earlier = match found {
             Found::Open(open) => {
                 self.refusals.learn(self.now_us.saturating_sub(open.at_us));
                 self.answered(seq, payload, &open);
                 return Seen::Answer(open.seq);
             }
-            Found::Settled { case, step } => Some((case, step)),
+            Found::Settled(settled) => Some(settled),
             Found::Unknown => None,
         };
         answer::judge_shape(seq, payload, None, &mut self.sink);
@@ -407,132 +420,6 @@ impl Judge {
                 });
             }
             _ => {}
-        }
-    }
-
-    /// Settles the answers that belonged to nobody when they came.
-    ///
-    /// A message of this case that was left without an answer may have been answered under
-    /// another id. Else an id that was answered before was answered twice. An error with id null
-    /// may answer a malformed message. What is left was not asked for.
-    fn pair_strays(&mut self) {
-        if self.strays.is_empty() {
-            return;
-        }
-        let gave_up = |step: &str| {
-            self.log.entries.iter().any(|logged| {
-                logged.entry.is_at(step)
-                    && matches!(
-                        &logged.entry.what,
-                        What::Mark {
-                            mark: Mark::NoAnswer { .. }
-                        }
-                    )
-            })
-        };
-        let mut left: Vec<Open> = self
-            .log
-            .entries
-            .iter()
-            .filter(|logged| matches!(&logged.entry.what, What::Sent { .. }))
-            .filter_map(|logged| self.ledger.unanswered(logged.entry.seq))
-            .filter(|open| {
-                open.duty.owes != Owes::Answer || open.step.as_deref().is_some_and(gave_up)
-            })
-            .cloned()
-            .collect();
-        for stray in std::mem::take(&mut self.strays) {
-            let refuses = stray.id.is_null() && stray.is_error;
-            // An error with id null belongs to what has no usable id; anything else first of all
-            // to a good request that is missing its answer. The latest such message is meant.
-            let rank = |open: &Open| match open.duty.owes {
-                Owes::Answer => usize::from(refuses),
-                Owes::NoSuccess(_) | Owes::Nothing => usize::from(!refuses),
-                Owes::Silence(_) => 2,
-            };
-            let asked = (0..left.len())
-                .filter(|at| left[*at].seq < stray.seq)
-                .min_by_key(|at| (rank(&left[*at]), std::cmp::Reverse(left[*at].seq)));
-            let open = asked.map(|at| left.remove(at));
-            match open {
-                Some(open) if refuses && rank(&open) == 0 => self.refusals.answered(open.seq),
-                None if refuses && self.refusals.excuse(stray.at_us) => {}
-                Some(open) => self.wrong_id(&stray, &open),
-                None => self.unasked(stray),
-            }
-        }
-    }
-
-    fn wrong_id(&mut self, stray: &Stray, open: &Open) {
-        answer::judge_wrong_id(stray, open, &mut self.sink);
-        if open.duty.owes == Owes::Answer {
-            self.ledger
-                .answered(open.duty.id.as_ref().unwrap_or(&Value::Null));
-            // The step counts as answered now: its other faults follow from this one.
-            let same = |logged: &&mut Logged| logged.entry.seq == stray.seq;
-            if let Some(logged) = self.log.entries.iter_mut().find(same) {
-                logged.answers = Some(open.seq);
-            }
-        }
-    }
-
-    fn unasked(&mut self, stray: Stray) {
-        let (requirement, expected, (case, step)) = match stray.earlier {
-            Some(earlier) => ("jsonrpc.one-answer", "one answer to a request", earlier),
-            None => (
-                "jsonrpc.no-unsolicited-answer",
-                "no answer without a request",
-                (self.sink.case.clone(), None),
-            ),
-        };
-        let proof = evidence(expected, stray.text, stray.seq);
-        self.sink
-            .add(requirement, case, step, Outcome::Broken(Box::new(proof)));
-    }
-
-    /// What stayed unclear in both attempts at a case is the device's doing: the second one was
-    /// made on a freshly started device.
-    fn confirm(&mut self, case: &Case, first: &CaseLog, facts: &Facts) {
-        let mut before = Sink {
-            case: self.sink.case.clone(),
-            ..Sink::default()
-        };
-        unanswered::judge(first, &self.ledger, &mut before);
-        expectation::judge(case, first, facts, &mut before);
-        for judgement in &mut self.sink.found {
-            let unclear_before = before.found.iter().any(|earlier| {
-                earlier.requirement == judgement.requirement
-                    && earlier.step == judgement.step
-                    && matches!(earlier.outcome, Outcome::Unclear(_))
-            });
-            if let Outcome::Unclear(why) = &judgement.outcome
-                && unclear_before
-            {
-                let received = format!("{why}; the same again on a freshly started device");
-                judgement.outcome = Outcome::Broken(Box::new(crate::verdict::Evidence {
-                    expected: "the device goes on answering".into(),
-                    received,
-                    sent: judgement
-                        .step
-                        .as_deref()
-                        .and_then(|step| self.log.sent_text(step)),
-                    seq: None,
-                }));
-            }
-        }
-        let still: Vec<&'static str> = self
-            .sink
-            .found
-            .iter()
-            .map(|judgement| judgement.requirement)
-            .collect();
-        // Silence that did not come back stays what it was: nothing was shown.
-        for judgement in before.found {
-            if matches!(judgement.outcome, Outcome::Unclear(_))
-                && !still.contains(&judgement.requirement)
-            {
-                self.sink.found.push(judgement);
-            }
         }
     }
 }

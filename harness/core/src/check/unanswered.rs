@@ -34,7 +34,9 @@ pub(crate) fn judge(log: &CaseLog, ledger: &Ledger, sink: &mut Sink) {
             continue;
         }
         let fence = side(step, "fence");
-        let outcome = if log.answered(&fence) {
+        let alive = log.answered(&fence)
+            || (log.sent(&fence).is_none() && log.answered_after(logged.entry.seq));
+        let outcome = if alive {
             Outcome::Broken(Box::new(Evidence {
                 expected: "an answer".into(),
                 received: format!(

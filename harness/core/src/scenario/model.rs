@@ -128,6 +128,13 @@ pub struct Expect {
     pub alive: bool,
 }
 
+impl Expect {
+    /// Whether it looks at what an answer says, beyond the answer's kind.
+    pub(crate) fn looks_inside(&self) -> bool {
+        !self.parts.is_empty() || self.if_error.is_some() || self.schema.is_some()
+    }
+}
+
 /// Kinds of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {

@@ -1,10 +1,14 @@
 //! Variables in scenario texts: `${name}`.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 /// The values that variables have at a step: the inner scope hides the outer one.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
+    /// What holds for the whole case; shared, because every step has a scope of its own.
+    base: Arc<Map<String, Value>>,
     values: Map<String, Value>,
 }
 
@@ -16,7 +20,10 @@ pub struct Missing(pub String);
 impl Scope {
     /// A scope with these values.
     pub fn new(values: Map<String, Value>) -> Self {
-        Self { values }
+        Self {
+            base: Arc::new(values),
+            values: Map::new(),
+        }
     }
 
     /// Gives a variable a value.
@@ -26,7 +33,7 @@ impl Scope {
 
     /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.values.get(name)
+        self.values.get(name).or_else(|| self.base.get(name))
     }
 
     /// This scope with a row's values on top. The row's values may use variables themselves.

@@ -89,7 +89,7 @@ impl Inbound {
             Ok(_) => Self::NotObject,
             Err(error) => Self::NotJson {
                 why: if error.to_string().contains("recursion limit") {
-                    format!("nested deeper than {MAX_JSON_DEPTH}")
+                    format!("nested deeper than MAX_JSON_DEPTH ({MAX_JSON_DEPTH})")
                 } else {
                     error.to_string()
                 },

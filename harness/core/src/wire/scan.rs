@@ -1,11 +1,12 @@
 //! Reading what is not quite JSON: duplicate members, lost ids, numbers by value.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
 /// Finds the id in a text that is no valid JSON, so that a broken answer still names its request.
@@ -55,7 +56,7 @@ fn integer(number: &Number) -> Option<i128> {
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i128)
 }
 
-/// The first member name that stands twice in one object of the JSON text, at any depth.
+/// A member name that stands twice in one object of the JSON text, at any depth.
 pub(crate) fn duplicate_member(text: &str) -> Option<String> {
     let mut found = None;
     let mut reader = serde_json::Deserializer::from_str(text);
@@ -117,24 +118,22 @@ impl<'de> Visitor<'de> for Watch<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
-        while let Some(name) = map.next_key::<Name>()? {
+        let mut names = Vec::new();
+        while let Some(name) = map.next_key::<Name<'de>>()? {
             map.next_value_seed(Watch(self.0))?;
-            if let Some(repeated) = seen.replace(name.0) {
-                self.0.get_or_insert(repeated);
-            }
+            names.push(name.0);
+        }
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            self.0.get_or_insert_with(|| pair[0].clone().into_owned());
         }
         Ok(())
     }
 }
 
-struct Name(String);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self)
-    }
-}
+/// A member name; part of the text itself unless it has escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,244 @@
+//! The judge on small transcripts: attribution of answers, proof of silence, lateness.
+//!
+//! Each test plays a few lines of an exchange (`>` sent, `<` received, `!` console, `?` given up)
+//! and looks at the findings.
+
+use std::sync::Arc;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::check::Judge;
+use mcp_hil_core::transcript::{Entry, Mark, Role, What};
+use mcp_hil_core::verdict::Outcome;
+use mcp_hil_core::wire::{Frame, outbound};
+use rstest::rstest;
+
+/// A session with the judge, played line by line.
+struct Play {
+    judge: Judge,
+    seq: u64,
+    case: Arc<str>,
+}
+
+impl Play {
+    fn new() -> Self {
+        let mut play = Self {
+            judge: Judge::new(),
+            seq: 0,
+            case: "a/a".into(),
+        };
+        play.judge.begin_case(&play.case);
+        play.link_up();
+        let hello = r#"{"type":"hello","version":1,"features":{"mcp":true},"transport":"websocket",
+            "audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}"#;
+        play.enter(
+            None,
+            What::Received {
+                frame: Frame::Text(hello.into()),
+            },
+        );
+        let hello = Frame::Text(outbound::server_hello("s"));
+        play.enter(
+            None,
+            What::Sent {
+                role: Role::Hello,
+                frame: hello,
+            },
+        );
+        play
+    }
+
+    fn link_up(&mut self) {
+        let headers = [
+            ("protocol-version", "1"),
+            ("device-id", "aa:bb:cc:dd:ee:ff"),
+            ("client-id", "0a1b2c3d-0000-4000-8000-000000000000"),
+        ];
+        let up = What::LinkUp {
+            session_id: "s".into(),
+            path: "/".into(),
+            token_given: false,
+            headers: headers
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        };
+        self.enter(None, up);
+    }
+
+    fn enter(&mut self, step: Option<&str>, what: What) {
+        let entry = Entry {
+            seq: self.seq,
+            at_us: self.seq * 100,
+            case: self.case.clone(),
+            step: step.map(Arc::from),
+            what,
+        };
+        self.seq += 1;
+        self.judge.observe(entry);
+    }
+
+    fn play(&mut self, lines: &[&str]) -> &mut Self {
+        for line in lines {
+            let (sign, rest) = line.split_once(' ').expect("a sign and a rest");
+            match sign {
+                ">" => {
+                    let (step, payload) = rest.split_once(' ').expect("a step and a payload");
+                    let role = if step.ends_with("fence") {
+                        Role::Fence
+                    } else {
+                        Role::Stimulus
+                    };
+                    let frame = Frame::Text(outbound::envelope("s", payload));
+                    self.enter(Some(step), What::Sent { role, frame });
+                }
+                "<" => {
+                    let frame = Frame::Text(outbound::envelope("s", rest));
+                    self.enter(None, What::Received { frame });
+                }
+                "!" => self.enter(None, What::Console { line: rest.into() }),
+                "?" => {
+                    let mark = Mark::NoAnswer { waited_ms: 10 };
+                    self.enter(Some(rest), What::Mark { mark });
+                }
+                other => panic!("unknown sign {other}"),
+            }
+        }
+        self
+    }
+
+    /// Ends the case: case and requirement of what is broken, with `?` where it is unclear.
+    fn end(&mut self) -> Vec<String> {
+        let outcome = self.judge.end_case(None, &Facts::default());
+        outcome
+            .judgements
+            .iter()
+            .map(|judgement| {
+                let sign = if matches!(judgement.outcome, Outcome::Broken(_)) {
+                    ""
+                } else {
+                    "?"
+                };
+                format!("{} {}{sign}", judgement.case, judgement.requirement)
+            })
+            .collect()
+    }
+
+    fn next_case(&mut self, case: &str) -> &mut Self {
+        self.case = case.into();
+        self.judge.begin_case(&self.case);
+        self
+    }
+}
+
+const PING: &str = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+const PONG: &str = r#"< {"jsonrpc":"2.0","id":7,"result":{}}"#;
+const FENCE: &str = r#"> 0.fence {"jsonrpc":"2.0","id":8,"method":"ping"}"#;
+const FENCED: &str = r#"< {"jsonrpc":"2.0","id":8,"result":{}}"#;
+const STRING: &str = r#"> 0 {"jsonrpc":"2.0","id":"x-1","method":"ping"}"#;
+const NOTE: &str = r#"> 0 {"jsonrpc":"2.0","method":"notifications/x"}"#;
+const REFUSAL: &str = r#"< {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+
+#[rstest]
+#[case::good(&[PING, PONG], &[])]
+#[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
+#[case::twice(&[PING, PONG, PONG], &["a/a jsonrpc.one-answer"])]
+#[case::id_as_string(
+    &[PING, r#"< {"jsonrpc":"2.0","id":"7","result":{}}"#, "? 0", FENCE, FENCED],
+    &["a/a ids.echo"]
+)]
+#[case::error_without_id(
+    &[PING, r#"< {"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#, "? 0", FENCE, FENCED],
+    &["a/a ids.error-echo"]
+)]
+#[case::ignored(&[PING, "? 0", FENCE, FENCED], &["a/a jsonrpc.answer-required"])]
+#[case::dead(&[PING, "? 0", FENCE, "? 0.fence"], &["a/a jsonrpc.answer-required?"])]
+#[case::string_dropped(&[STRING, FENCE, FENCED], &[])]
+#[case::string_refused(&[STRING, FENCE, REFUSAL, FENCED], &[])]
+#[case::string_refused_with_its_id(
+    &[
+        STRING,
+        r#"< {"jsonrpc":"2.0","id":"x-1","error":{"code":-32600,"message":"no"}}"#,
+        FENCE,
+        FENCED,
+    ],
+    &[]
+)]
+#[case::string_answered(
+    &[STRING, r#"< {"jsonrpc":"2.0","id":"x-1","result":{}}"#, FENCE, FENCED],
+    &["a/a ids.string-rejected"]
+)]
+#[case::string_answered_as_number(
+    &[STRING, r#"< {"jsonrpc":"2.0","id":0,"result":{}}"#, FENCE, FENCED],
+    &["a/a ids.string-rejected"]
+)]
+#[case::note_answered(&[NOTE, REFUSAL, FENCE, FENCED], &["a/a notifications.not-answered"])]
+#[case::unasked(
+    &[r#"< {"jsonrpc":"2.0","id":99,"result":{}}"#],
+    &["a/a jsonrpc.no-unsolicited-answer"]
+)]
+#[case::no_code(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"message":"m"}}"#],
+    &["a/a errors.code-integer"]
+)]
+#[case::both(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}"#],
+    &["a/a jsonrpc.result-xor-error"]
+)]
+#[case::broken_json_names_its_request(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"a"b"}}"#],
+    &["a/a envelope.json"]
+)]
+#[case::device_notification(
+    &[r#"< {"jsonrpc":"2.0","method":"notifications/state_changed","params":{}}"#],
+    &[]
+)]
+#[case::panic(
+    &["! Guru Meditation Error: Core  0 panic'ed (LoadProhibited)."],
+    &["a/a liveness.no-panic"]
+)]
+#[case::log_that_only_sounds_bad(&["! W (1) app: panic mode off, 0 errors, no rebooting"], &[])]
+fn a_case_is_judged(#[case] lines: &[&str], #[case] findings: &[&str]) {
+    assert_eq!(Play::new().play(lines).end(), findings);
+}
+
+#[test]
+fn an_answer_that_comes_late_is_charged_to_the_case_that_asked() {
+    let mut play = Play::new();
+    assert!(play.play(&[STRING, FENCE, FENCED]).end().is_empty());
+    let late = r#"< {"jsonrpc":"2.0","id":"x-1","result":{}}"#;
+    assert_eq!(
+        play.next_case("b/b").play(&[late]).end(),
+        ["a/a ids.string-rejected"]
+    );
+}
+
+#[test]
+fn a_second_answer_that_comes_late_is_charged_to_the_case_that_asked() {
+    let mut play = Play::new();
+    assert!(play.play(&[PING, PONG]).end().is_empty());
+    assert_eq!(
+        play.next_case("b/b").play(&[PONG]).end(),
+        ["a/a jsonrpc.one-answer"]
+    );
+}
+
+#[test]
+fn a_late_refusal_is_no_crime_of_the_next_case() {
+    let mut play = Play::new();
+    let string = |id| format!(r#"> {id} {{"jsonrpc":"2.0","id":"slow-{id}","method":"ping"}}"#);
+    // The device is known to refuse so, and to be slow enough for this to be late.
+    play.play(&[PING, FENCE, FENCED, PONG, &string(1), REFUSAL, &string(2)]);
+    assert!(play.end().is_empty());
+    assert!(play.next_case("b/b").play(&[REFUSAL]).end().is_empty());
+}
+
+#[test]
+fn an_answer_of_an_earlier_session_is_told_apart() {
+    let mut play = Play::new();
+    assert!(play.play(&[PING, PONG]).end().is_empty());
+    play.link_up();
+    let findings = play.play(&[PONG]).end();
+    assert!(
+        findings.contains(&"a/a session.no-stale-answer".to_owned()),
+        "{findings:?}"
+    );
+}
