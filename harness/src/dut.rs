@@ -46,14 +46,11 @@ impl Dut {
     pub fn parse(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
-                let mutant = mutant.map(str::to_owned);
-                (
-                    "native",
-                    How::Native {
-                        program: native_program()?,
-                        mutant,
-                    },
-                )
+                let program = native_program()?;
+                let mutant = mutant
+                    .map(|name| known_mutant(&program, name))
+                    .transpose()?;
+                ("native", How::Native { program, mutant })
             }
             None if spec == "wait" => ("wait", How::Wait),
             Some(("exec", command)) if !command.trim().is_empty() => {
@@ -120,6 +117,16 @@ impl Dut {
         ))
     }
 
+    /// How a device that has not connected could.
+    pub fn how_to_connect(&self) -> &'static str {
+        match self.how {
+            How::Wait => "point the device at that address and make it dial, as by its button",
+            _ => {
+                "the device must dial the address in MCP_HIL_WS_URL with the token in MCP_HIL_WS_TOKEN"
+            }
+        }
+    }
+
     /// The `--dut` argument that means this device.
     pub fn spec(&self) -> String {
         match &self.how {
@@ -155,6 +162,35 @@ impl Dut {
     }
 }
 
+/// The name of a mutant that the device knows.
+fn known_mutant(program: &Path, name: &str) -> Result<String, Refusal> {
+    let listed = std::process::Command::new(program)
+        .arg("--list-mutants")
+        .output();
+    let listed = listed.map_err(|error| {
+        Refusal::bench(
+            format!(
+                "cannot start the reference device `{}`: {error}",
+                program.display()
+            ),
+            "check MCP_HIL_NATIVE",
+        )
+    })?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let mut names = text.lines().filter_map(|line| line.split('\t').next());
+    if names.clone().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let hint = match mcp_hil_core::problem::nearest(name, &mut names) {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    Err(Refusal::usage(
+        format!("the native device has no mutant `{name}`"),
+        &format!("{hint}`mcp-hil-native --list-mutants` lists all"),
+    ))
+}
+
 fn quote(command: &str) -> String {
     format!("'{}'", command.replace('\'', r"'\''"))
 }
@@ -180,6 +216,19 @@ fn native_program() -> Result<PathBuf, Refusal> {
     })
 }
 
+/// Whether a build of the reference device lies where cargo puts it as a rule: good enough to say
+/// something before a long wait, not to rely on.
+fn looks_built(tree: &Path) -> bool {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from);
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    target.join(profile).join(NATIVE_PROGRAM).exists()
+}
+
 /// Builds the reference device in the profile that this program was built in. Takes a moment the
 /// first time, and next to nothing after that.
 fn build(tree: &Path) -> Result<PathBuf, Refusal> {
@@ -200,6 +249,9 @@ fn build(tree: &Path) -> Result<PathBuf, Refusal> {
         .stderr(Stdio::inherit());
     if !cfg!(debug_assertions) {
         command.arg("--release");
+    }
+    if !looks_built(tree) {
+        eprintln!("building the reference device; this takes a moment, the first time only");
     }
     let failed = |what: String| {
         Refusal::bench(

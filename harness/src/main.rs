@@ -142,7 +142,7 @@ fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'stat
 fn ending(reporters: &Reporters<'_>, exit: u8) -> u8 {
     let lost = reporters
         .failures()
-        .any(|(name, _)| name != "standard output");
+        .any(|(_, error)| error.kind() != std::io::ErrorKind::BrokenPipe);
     if lost && exit == exit::CONFORMING {
         exit::BENCH
     } else {

@@ -139,8 +139,22 @@ impl Replay {
             let outcome = judge.end_case(scripts.get(recorded.case.as_str()).copied(), &known);
             book.finish(blank, outcome, ruling, reporters);
         }
-        if let (true, Some(facts)) = (judge.has_notified(), &mut facts) {
-            facts.capabilities.insert("notifications".into());
+        let token_given = |entry: &Entry| {
+            matches!(
+                &entry.what,
+                What::LinkUp {
+                    token_given: true,
+                    ..
+                }
+            )
+        };
+        if let Some(facts) = &mut facts {
+            if judge.has_notified() {
+                facts.capabilities.insert("notifications".into());
+            }
+            if self.entries.iter().any(token_given) {
+                facts.capabilities.insert("token".into());
+            }
         }
         (book.into_cases(), facts)
     }

@@ -98,6 +98,20 @@ impl Suite {
     pub fn select(&self, only: &[String]) -> Result<Vec<Case>, Refusal> {
         for selector in only {
             let built_in = [BRING_UP, CLOSE].contains(&selector.as_str());
+            if self.catalogue.get(selector).is_some()
+                && !self.cases.iter().any(|case| selects(selector, case))
+            {
+                let what =
+                    format!("`{selector}` is judged on every transcript, not by a case of its own");
+                let refusal = Refusal::usage(
+                    what,
+                    "run without `--only`, or with the cases that you want",
+                );
+                return Err(Refusal {
+                    exit: crate::exit::NOTHING_RAN,
+                    ..refusal
+                });
+            }
             if !built_in && !self.cases.iter().any(|case| selects(selector, case)) {
                 let near = nearest(selector, self.cases.iter().map(|case| &*case.id));
                 let hint = match near {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 21] = [
+pub const ALL: [&str; 22] = [
     "tools",
     "pages",
     "user-tools",
@@ -33,6 +33,7 @@ pub const ALL: [&str; 21] = [
     "redial",
     "notifications",
     "reinitialize",
+    "token",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.

@@ -13,8 +13,8 @@ use crate::capability::Facts;
 /// How many latencies are remembered.
 const REMEMBERED: usize = 64;
 
-/// Ids begin here, so that scripts can use small numbers of their own.
-const FIRST_ID: u64 = 1001;
+/// Ids that the harness gives begin here, so that scripts can use small numbers of their own.
+pub const FIRST_ID: u64 = 1001;
 
 /// Bounds of the grace that is given after a fence.
 const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(20));

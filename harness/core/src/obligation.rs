@@ -11,7 +11,7 @@ use crate::wire::Frame;
 const EXACT_IN_DOUBLE: u64 = 1 << 53;
 
 /// What a device owes for a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Owes {
     /// Exactly one answer: it is a legal request.
     Answer,
@@ -20,11 +20,12 @@ pub enum Owes {
     /// Anything but a success: silence or an error; the requirement that says so.
     NoSuccess(&'static str),
     /// Documents do not say, or say different things; only its life is judged.
+    #[default]
     Nothing,
 }
 
 /// A message of the harness, as far as the device's duties depend on it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Duty {
     /// What is owed.
     pub owes: Owes,

@@ -136,7 +136,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     fn dut_ready(&mut self, dut: &DutReady) {
         let server = match &dut.server {
             Some((name, version)) => format!("{name} {version}"),
-            None => "answers `initialize` without its name".to_owned(),
+            None => "a device that tells no name".to_owned(),
         };
         let text = format!(
             "{}  {server}, {}",

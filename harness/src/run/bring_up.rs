@@ -62,15 +62,16 @@ impl Session {
                 info("/result/serverInfo/version")?,
             ))
         });
-        let mut initializes = known.end == Exchange::Settled;
-        if matches!(known.end, Exchange::Ignored | Exchange::Silent) {
+        let accepted = |view: Option<Value>| view.is_some_and(|view| view.get("result").is_some());
+        let mut initializes = accepted(self.judge.answer_view("initialize"));
+        if !initializes && !matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
             // There are devices that insist on what the documents call optional.
             let params = json!({"capabilities": {"vision": {"url": VISION_URL, "token": "none"}}});
             let frame = self.request_frame("initialize", Some(&params));
             known.end = self
                 .exchange(&"initialize-again".into(), Role::Stimulus, frame, None)
                 .await;
-            initializes = known.end == Exchange::Settled;
+            initializes = accepted(self.judge.answer_view("initialize-again"));
         }
         if matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
             return known;
@@ -134,16 +135,24 @@ impl Session {
     /// Whether the device accepts a second `initialize` in a session. One that hangs is restarted
     /// before the next case.
     async fn initialize_repeats(&mut self) -> bool {
-        let at: Arc<str> = "initialize-second".into();
-        let frame = self.request_frame("initialize", Some(&initialize_params()));
-        match self.exchange(&at, Role::Stimulus, frame, None).await {
-            Exchange::Settled => {}
-            Exchange::Silent => self.drop_link("the device is silent"),
-            _ => return false,
+        let forms = [
+            ("second", initialize_params()),
+            ("third", json!({"capabilities": {}})),
+        ];
+        for (name, params) in forms {
+            let at: Arc<str> = format!("initialize-{name}").into();
+            let frame = self.request_frame("initialize", Some(&params));
+            match self.exchange(&at, Role::Stimulus, frame, None).await {
+                Exchange::Settled => {}
+                Exchange::Silent => self.drop_link("the device is silent"),
+                _ => return false,
+            }
+            let view = self.judge.answer_view(&at);
+            if view.is_some_and(|view| view.get("result").is_some()) {
+                return true;
+            }
         }
-        self.judge
-            .answer_view(&at)
-            .is_some_and(|view| view.get("result").is_some())
+        false
     }
 
     /// Calls the tool that tells the device's state.

@@ -33,6 +33,9 @@ const CONFIRMATIONS: usize = 5;
 /// How many cases make a session long enough to look for late answers at its end.
 const LONG_SESSION: usize = 10;
 
+/// How long the last look takes at the end of a short session.
+const SHORT_LOOK: Duration = Duration::from_millis(400);
+
 /// An answer that takes longer makes the run long; people are told.
 const SLOW: Duration = Duration::from_millis(150);
 
@@ -76,6 +79,7 @@ pub(crate) async fn run(
             Random::new(plan.seed),
         ),
         dead: 0,
+        why_dead: "the device could not be reached in three cases in a row",
         confirmed: 0,
         since_look: 0,
     };
@@ -89,6 +93,9 @@ pub(crate) async fn run(
         }
         if !session.is_interrupted() {
             lane.close(&mut session).await;
+        }
+        if plan.token.is_some() {
+            session.facts.capabilities.insert("token".into());
         }
         if session.judge.has_notified() {
             session.facts.capabilities.insert("notifications".into());
@@ -124,6 +131,8 @@ struct Lane<'a, 'r> {
     dialing: Dialing,
     /// How many cases in a row found no device.
     dead: usize,
+    /// Why the rest is not run, once it is given up.
+    why_dead: &'static str,
     /// How many silent cases were tried once more.
     confirmed: usize,
     /// How many cases ran since the last look for late answers.
@@ -157,7 +166,16 @@ impl Lane<'_, '_> {
         if session.session_id.is_empty() {
             return Err(self.no_connection(session, &url));
         }
-        let known = session.get_to_know(self.plan.dut.trust()).await;
+        let mut known = session.get_to_know(self.plan.dut.trust()).await;
+        if known.end == Exchange::Gone {
+            // It was lost while it got known: once may be an accident, and tells little.
+            session.wait_for_exit().await;
+            let again: Arc<str> = "again".into();
+            session.mark(&again, Mark::SecondAttempt);
+            if session.reconnect(&again, &mut self.dialing).await {
+                known = session.get_to_know(self.plan.dut.trust()).await;
+            }
+        }
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
         report.took_us = micros(began);
         self.reporters.event(&Event::DutReady(DutReady {
@@ -171,13 +189,20 @@ impl Lane<'_, '_> {
             self.dialing.wedged();
         }
         self.announce_pace(session);
-        if known.end == Exchange::Silent || session.conversation.fence(false).is_none() {
-            self.dead = DEAD_CASES;
+        if known.end == Exchange::Gone {
+            self.give_up("the connection was lost while the device got known, twice");
+        } else if session.conversation.fence(false).is_none() {
+            self.give_up("the device answers neither initialize, nor tools/list, nor ping");
         }
         let outcome = session.judge.end_case(None, &session.facts);
         self.book
             .finish(report, outcome, &self.plan.ruling(), self.reporters);
         Ok(())
+    }
+
+    fn give_up(&mut self, why: &'static str) {
+        self.dead = DEAD_CASES;
+        self.why_dead = why;
     }
 
     /// Tells how long the run will take, when the device is slow.
@@ -214,9 +239,9 @@ impl Lane<'_, '_> {
             Some(false) => "the device's process ended before it connected".to_owned(),
             _ => format!("no device connected to `{url}` within {seconds} s"),
         };
+        let how = self.plan.dut.how_to_connect();
         RunError::NoConnection(format!(
-            "{what}; {more}\n\nhint: the device must dial the address in MCP_HIL_WS_URL with \
-             the token in MCP_HIL_WS_TOKEN; `--connect-deadline` gives it more time"
+            "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
         ))
     }
 
@@ -232,7 +257,7 @@ impl Lane<'_, '_> {
         if self.dead >= DEAD_CASES {
             report.verdict = Verdict::Inconclusive;
             report.transcript = None;
-            report.reason = Some("not run: the device does not answer any more".into());
+            report.reason = Some(format!("not run: {}", self.why_dead));
             self.book.add(report, self.reporters);
             return;
         }
@@ -305,17 +330,16 @@ impl Lane<'_, '_> {
 
     /// Listens for a while for answers to what was judged before, once for each long session.
     async fn look_for_late_answers(&mut self, session: &mut Session) {
-        if self.since_look < LONG_SESSION || session.link.is_none() {
-            return;
+        if self.since_look >= LONG_SESSION && session.link.is_some() {
+            self.since_look = 0;
+            let time = session.conversation.late_look();
+            session.listen(&"late-look".into(), time).await;
         }
-        self.since_look = 0;
-        let time = session.conversation.late_look();
-        session.listen(&"late-look".into(), time).await;
     }
 
     /// Puts the device's settings back, and takes the last look for late answers.
     async fn close(&mut self, session: &mut Session) {
-        if session.link.is_none() {
+        if session.link.is_none() || self.dead >= DEAD_CASES {
             return;
         }
         let began = Instant::now();
@@ -330,7 +354,11 @@ impl Lane<'_, '_> {
                 .exchange(&"restore".into(), Role::Probe, frame, None)
                 .await;
         }
-        self.look_for_late_answers(session).await;
+        if self.since_look >= LONG_SESSION {
+            self.look_for_late_answers(session).await;
+        } else {
+            session.listen(&"late-look".into(), SHORT_LOOK).await;
+        }
         session.drain_console();
         report.took_us = micros(began);
         let outcome = session.judge.end_case(None, &session.facts);

@@ -85,6 +85,13 @@ impl Session {
                 (None, None) => dialing.deadline,
                 (None, Some(_)) => REDIAL_UNKNOWN,
             };
+            if self.target.is_running().is_none() {
+                // Talk, not a report: a person stands at the device.
+                eprintln!(
+                    "waiting up to {} s for the device to dial again",
+                    wait.as_secs()
+                );
+            }
             if let Some(link) = self.accept(wait).await {
                 dialing.redials = Some(true);
                 self.greet(at, dialing, link).await;

@@ -58,14 +58,19 @@ impl Recorder {
             return;
         }
         match &mut entry.what {
-            What::Console { line } if line.contains(&self.secret) => {
-                *line = line.replace(&self.secret, TOKEN_MARK);
-            }
-            What::Received {
-                frame: Frame::Text(text),
-            } if text.contains(&self.secret) => {
-                *text = text.replace(&self.secret, TOKEN_MARK);
-            }
+            What::Console { line } => self.hide(line),
+            What::Received { frame } => match frame {
+                Frame::Text(text) => self.hide(text),
+                Frame::NotUtf8(bytes)
+                | Frame::Binary(bytes)
+                | Frame::Ping(bytes)
+                | Frame::Pong(bytes) => {
+                    let shown = String::from_utf8_lossy(bytes);
+                    if shown.contains(&self.secret) {
+                        *bytes = shown.replace(&self.secret, TOKEN_MARK).into_bytes();
+                    }
+                }
+            },
             What::LinkUp { headers, path, .. } => {
                 for value in headers.values_mut() {
                     *value = value.replace(&self.secret, TOKEN_MARK);
@@ -85,6 +90,16 @@ impl Recorder {
                 *path = path.replace(&self.secret, TOKEN_MARK);
             }
             _ => {}
+        }
+    }
+
+    /// Replaces the token in a text, plain or as JSON spells it.
+    fn hide(&self, text: &mut String) {
+        let spelled = serde_json::Value::from(self.secret.as_str()).to_string();
+        for form in [self.secret.as_str(), spelled.trim_matches('"')] {
+            if text.contains(form) {
+                *text = text.replace(form, TOKEN_MARK);
+            }
         }
     }
 

@@ -83,6 +83,12 @@ impl Book {
             .map(str::to_owned)
             .collect();
         settle(&mut report);
+        if let Some(why) = outcome.not_carried_out
+            && report.verdict <= Verdict::Inconclusive
+        {
+            report.verdict = Verdict::Inconclusive;
+            report.reason = Some(why);
+        }
         self.add(report, reporters);
         for judgement in late {
             let earlier = self

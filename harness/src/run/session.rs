@@ -13,7 +13,7 @@ use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::limits::{
     MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
-use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::transcript::{Entry, Mark, Party, Role, TargetEvent, What};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::{Endpoint, Link, LinkLost, Target, TargetOutput};
@@ -160,16 +160,15 @@ impl Session {
         frame: Frame,
         fragment: Option<usize>,
     ) -> Exchange {
-        let duty = Duty::of(&frame);
         let ping = matches!(frame, Frame::Ping(_));
-        let method = duty.method.clone().unwrap_or_default();
-        if method == "initialize" {
-            self.initialized = true;
-        }
         let sent_at = Instant::now();
         let Some(seq) = self.send(at, role, frame, fragment).await else {
             return Exchange::Gone;
         };
+        let duty = self.judge.duty().clone();
+        if duty.method.as_deref() == Some("initialize") {
+            self.initialized = true;
+        }
         if duty.owes != Owes::Answer && !ping {
             return self.fence(at, duty.is_call()).await;
         }

@@ -186,11 +186,11 @@ impl Session {
                 continue;
             };
             let at = side(at, &index.to_string());
-            let duty = Duty::of(&frame);
-            match self.send(&at, Role::Stimulus, frame, step.fragment).await {
-                Some(seq) if duty.owes == Owes::Answer => open.push((seq, at, duty)),
-                Some(_) => {}
-                None => break,
+            let Some(seq) = self.send(&at, Role::Stimulus, frame, step.fragment).await else {
+                break;
+            };
+            if self.judge.duty().owes == Owes::Answer {
+                open.push((seq, at, self.judge.duty().clone()));
             }
         }
         open

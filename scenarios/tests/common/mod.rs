@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Capabilities that scenarios and requirements may ask for.
-pub(crate) const CAPABILITIES: [&str; 21] = [
+pub(crate) const CAPABILITIES: [&str; 22] = [
     "tools",
     "pages",
     "user-tools",
@@ -30,6 +30,7 @@ pub(crate) const CAPABILITIES: [&str; 21] = [
     "volume.tool",
     "reinitialize",
     "notifications",
+    "token",
 ];
 
 /// A requirement as its file has it.

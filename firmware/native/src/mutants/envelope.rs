@@ -308,6 +308,19 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     mutant(
+        "envelope-session-required",
+        "An MCP envelope without session id is dropped.",
+        || {
+            Defect::default().on_envelope(|envelope, _| {
+                if envelope.contains_key("session_id") {
+                    Flow::Pass
+                } else {
+                    Flow::Drop
+                }
+            })
+        },
+    ),
+    mutant(
         "envelope-payload-null-panics",
         "A payload that is null reads a null pointer.",
         || {

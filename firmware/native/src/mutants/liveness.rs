@@ -207,11 +207,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
             })
         },
     ),
-    mutant("frame-enormous", "The first list answer is 64 MiB.", || {
+    mutant("frame-enormous", "The first list answer is 16 MiB.", || {
         let mut done = false;
         Defect::default().on_result("tools/list", move |_, result| {
             if !std::mem::replace(&mut done, true) {
-                result["_padding"] = json!("x".repeat(64 << 20));
+                result["_padding"] = json!("x".repeat(16 << 20));
             }
         })
     }),

@@ -92,17 +92,6 @@ pub(crate) fn judge_owed(seq: u64, payload: &Map<String, Value>, open: &Open, si
             });
         }
     }
-    let failed = is_error
-        || payload
-            .get("result")
-            .and_then(|result| result.get("isError"))
-            == Some(&Value::Bool(true));
-    if failed && is_plain_status_call(open) {
-        // Readings serve as fences and probes all over the suite; none of them may fail.
-        sink.test("call.success", false, || {
-            proof("a result that is no failure", payload, Some(open), seq)
-        });
-    }
     let Some(result) = payload.get("result") else {
         return;
     };
@@ -110,6 +99,19 @@ pub(crate) fn judge_owed(seq: u64, payload: &Map<String, Value>, open: &Open, si
         Some("initialize") => judge_initialize(seq, payload, result, open, sink),
         Some("tools/call") => judge_call(seq, payload, result, open, sink),
         _ => {}
+    }
+}
+
+/// Judges the reading of a device's state: readings serve as fences and probes all over the suite,
+/// and none of them may fail.
+pub(crate) fn judge_status(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) {
+    let failed = payload
+        .get("result")
+        .is_none_or(|result| result.get("isError") == Some(&Value::Bool(true)));
+    if failed && is_plain_status_call(open) {
+        sink.test("call.success", false, || {
+            proof("a result that is no failure", payload, Some(open), seq)
+        });
     }
 }
 
@@ -123,6 +125,20 @@ fn is_plain_status_call(open: &Open) -> bool {
         None => true,
         Some(arguments) => arguments.as_object().is_some_and(Map::is_empty),
     }
+}
+
+/// Judges the answer to the first `initialize` of a link: it opens the session, and must not be
+/// refused. The form that it was sent in names the requirement.
+pub(crate) fn judge_opening(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) {
+    let full = open.text.contains("\"clientInfo\"");
+    let requirement = if full {
+        "initialize.full"
+    } else {
+        "initialize.minimal"
+    };
+    sink.test(requirement, payload.contains_key("result"), || {
+        proof("initialize is accepted", payload, Some(open), seq)
+    });
 }
 
 fn judge_initialize(

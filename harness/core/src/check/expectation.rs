@@ -7,7 +7,7 @@ use super::sink::Sink;
 use crate::capability::Facts;
 use crate::obligation::{Duty, Owes};
 use crate::scenario::{Action, Answer, Case, Expect, Flat, Outgoing, Scope, Step};
-use crate::transcript::{Mark, Party, TargetEvent, What};
+use crate::transcript::{Party, TargetEvent, What};
 use crate::verdict::{Evidence, Outcome};
 
 /// Judges all steps of a case.
@@ -76,7 +76,7 @@ impl Judge<'_> {
         let reply = self.log.reply(at);
         if matches!(reply, Reply::NotSent) {
             if let (Some(expect), None) = (step.expect.first(), &self.skipped) {
-                let why = self.why_skipped(at);
+                let why = self.log.why_not_carried_out();
                 self.skipped = Some((expect.requirement, at.to_owned(), why));
             }
             return;
@@ -326,22 +326,6 @@ impl Judge<'_> {
                 ..Evidence::default()
             });
         }
-    }
-
-    fn why_skipped(&self, at: &str) -> String {
-        self.log
-            .entries
-            .iter()
-            .find_map(|logged| match &logged.entry.what {
-                What::Mark {
-                    mark: Mark::Skipped { why },
-                } => Some(why.clone()),
-                What::Mark {
-                    mark: Mark::NoLink { waited_ms },
-                } => Some(format!("the device did not connect within {waited_ms} ms")),
-                _ => None,
-            })
-            .unwrap_or_else(|| format!("step {at} was not reached"))
     }
 }
 

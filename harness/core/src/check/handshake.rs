@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::sink::{Sink, evidence};
 use crate::transcript::Party;
+use crate::wire::Frame;
 
 /// How the transcript shows a correct `Authorization` header: the token itself is a secret.
 pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
@@ -24,6 +25,8 @@ pub(crate) struct LinkState {
     text_seen: bool,
     server_hello_sent: bool,
     session_checked: bool,
+    /// Where the first `initialize` of this link was sent.
+    initialize: Option<u64>,
     /// The wrong session id that was told of already.
     session_fault: Option<String>,
     /// The harness dropped the link and has not restarted the target since.
@@ -34,6 +37,16 @@ impl LinkState {
     /// Number of the link in the session, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// An `initialize` went out.
+    pub(crate) fn initialize(&mut self, seq: u64) {
+        self.initialize.get_or_insert(seq);
+    }
+
+    /// Whether the message at `seq` was the first `initialize` of this link.
+    pub(crate) fn opened_by(&self, seq: u64) -> bool {
+        self.initialize == Some(seq)
     }
 
     /// Whether the harness dropped the link and waits for the device to come back by itself.
@@ -208,13 +221,13 @@ impl LinkState {
     }
 
     /// Any message but hello came.
-    pub(crate) fn message(&mut self, kind: Option<&str>, seq: u64, text: &str, sink: &mut Sink) {
+    pub(crate) fn message(&mut self, kind: Option<&str>, seq: u64, frame: &Frame, sink: &mut Sink) {
         if !self.hello_seen && !self.text_seen {
             let kind = kind.unwrap_or("none");
             sink.test("hello.first", false, || {
                 evidence(
                     "hello as the first message",
-                    format!("type {kind}: {text}"),
+                    format!("type {kind}: {}", frame.display()),
                     seq,
                 )
             });

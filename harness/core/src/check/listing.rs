@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::answer;
 use super::ledger::Open;
 use super::log::{CaseLog, Reply};
 use super::sink::{Sink, evidence};
-use crate::capability::HARMLESS;
+use crate::capability::{HARMLESS, STATUS_TOOL};
 use crate::limits::{MAX_PAGE_BYTES, MAX_PAGES};
 use crate::transcript::{Mark, What};
 use crate::verdict::Evidence;
@@ -34,6 +35,8 @@ pub(crate) struct Lists {
     console: BTreeSet<(String, bool)>,
     /// Tools that were judged, by their whole text: a fence may list them a thousand times.
     judged: HashSet<String>,
+    /// Names of all tools that were ever listed.
+    listed: HashSet<String>,
 }
 
 /// A walk over the pages.
@@ -66,28 +69,34 @@ impl Lists {
         open: &Open,
         sink: &mut Sink,
     ) {
-        let Some(result) = payload.get("result") else {
-            return;
-        };
-        match open.duty.method.as_deref() {
-            Some("tools/list") => self.page(seq, result, open, sink),
-            Some("tools/call") => {
-                let failed = result.get("isError") == Some(&Value::Bool(true));
-                let known = self.with_user.as_ref().or(self.ordinary.as_ref());
-                if let (Some(tool), Some(known), false) = (&open.duty.tool, known, failed)
-                    && HARMLESS.contains(&tool.as_str())
-                {
-                    let listed = known.contains(tool);
-                    sink.test("list.callable-listed", listed, || {
-                        evidence(
-                            format!("`{tool}`, which can be called, in the list"),
-                            format!("{} tools without it", known.len()),
-                            seq,
-                        )
-                    });
+        let result = payload.get("result");
+        match (open.duty.method.as_deref(), result) {
+            (Some("tools/list"), Some(result)) => self.page(seq, result, open, sink),
+            (Some("tools/call"), _) => {
+                if self.listed.contains(STATUS_TOOL) {
+                    answer::judge_status(seq, payload, open, sink);
                 }
+                self.callable(seq, result, open, sink);
             }
             _ => {}
+        }
+    }
+
+    /// A well-known tool that could be called must be in the list.
+    fn callable(&self, seq: u64, result: Option<&Value>, open: &Open, sink: &mut Sink) {
+        let done = result.is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
+        let known = self.with_user.as_ref().or(self.ordinary.as_ref());
+        let (Some(tool), Some(known), true) = (&open.duty.tool, known, done) else {
+            return;
+        };
+        if HARMLESS.contains(&tool.as_str()) {
+            sink.test("list.callable-listed", known.contains(tool), || {
+                evidence(
+                    format!("`{tool}`, which can be called, in the list"),
+                    format!("{} tools without it", known.len()),
+                    seq,
+                )
+            });
         }
     }
 
@@ -172,6 +181,8 @@ impl Lists {
         });
         for tool in tools.into_iter().flatten() {
             if self.judged.insert(tool.to_string()) {
+                let name = tool.get("name").and_then(Value::as_str);
+                self.listed.extend(name.map(str::to_owned));
                 judge_tool(seq, tool, sink);
             }
         }

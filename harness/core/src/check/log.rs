@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::transcript::{Entry, Role, What};
+use crate::transcript::{Entry, Mark, Role, What};
 use crate::wire::{Frame, Inbound, Payload};
 
 /// An entry with what the observer worked out about it.
@@ -100,6 +100,32 @@ impl CaseLog {
     /// Whether a good request sent at a step was answered at all.
     pub(crate) fn answered(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))
+    }
+
+    /// Whether a step of the case put anything before the device. Steps of scenarios have numbers.
+    pub(crate) fn has_stimulus(&self) -> bool {
+        self.entries.iter().any(|logged| {
+            let step = logged.entry.step.as_deref().unwrap_or_default();
+            matches!(&logged.entry.what, What::Sent { .. })
+                && step.starts_with(|first: char| first.is_ascii_digit())
+        })
+    }
+
+    /// Why no step of the case was carried out.
+    pub(crate) fn why_not_carried_out(&self) -> String {
+        self.entries
+            .iter()
+            .find_map(|logged| match &logged.entry.what {
+                What::Mark {
+                    mark: Mark::Skipped { why },
+                } => Some(why.clone()),
+                What::Mark {
+                    mark: Mark::NoLink { waited_ms },
+                } => Some(format!("the device did not connect within {waited_ms} ms")),
+                What::LinkDown { why, .. } => Some(format!("the connection was lost: {why}")),
+                _ => None,
+            })
+            .unwrap_or_else(|| "no step could be carried out".to_owned())
     }
 
     /// Whether anything that came after this place was an answer.

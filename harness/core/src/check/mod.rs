@@ -2,7 +2,7 @@
 //!
 //! [`Judge::observe`] takes the entries one by one, live or from a file, and runs the generic
 //! checks on each; [`Judge::end_case`] adds the checks that look at a case as a whole and the
-//! case's own expectations; [`Judge::end_session`] settles what is left. Nothing here sends,
+//! case's own expectations, and may find more about earlier cases. Nothing here sends,
 //! waits or reads a clock, so a replay comes to the same verdicts.
 
 mod answer;
@@ -63,6 +63,8 @@ pub struct CaseOutcome {
     pub exercised: BTreeSet<&'static str>,
     /// What was found; judgements on earlier cases are among them.
     pub judgements: Vec<Judgement>,
+    /// Why nothing of the case could be carried out, when that is so.
+    pub not_carried_out: Option<String>,
 }
 
 /// The judge of one session with one device.
@@ -79,6 +81,8 @@ pub struct Judge {
     console: console::Watch,
     lists: listing::Lists,
     notified: bool,
+    /// What is owed for the frame that was sent last.
+    duty: Duty,
     /// What was owed for the last stimulus.
     last_owed: Option<Owes>,
     /// Time of the entry that is being observed.
@@ -192,7 +196,9 @@ impl Judge {
                 self.confirm(case, &first, facts);
             }
         }
+        let carried_out = case.is_none() || self.log.has_stimulus();
         CaseOutcome {
+            not_carried_out: (!carried_out).then(|| self.log.why_not_carried_out()),
             exercised: std::mem::take(&mut self.sink.exercised),
             judgements: std::mem::take(&mut self.sink.found),
         }
@@ -201,6 +207,11 @@ impl Judge {
     /// Whether the device has sent messages of its own in the session.
     pub fn has_notified(&self) -> bool {
         self.notified
+    }
+
+    /// What is owed for the frame that was sent last.
+    pub fn duty(&self) -> &Duty {
+        &self.duty
     }
 
     /// Whether the device has answered anything in the running case.
@@ -229,8 +240,9 @@ impl Judge {
             self.link.server_hello(entry.seq, &mut self.sink);
             return;
         }
-        let Frame::Text(text) = frame else { return };
         let duty = Duty::of(frame);
+        self.duty = duty.clone();
+        let Frame::Text(text) = frame else { return };
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
@@ -244,6 +256,9 @@ impl Judge {
         }
         if role == Role::Stimulus {
             self.last_owed = Some(duty.owes);
+        }
+        if legal && duty.method.as_deref() == Some("initialize") {
+            self.link.initialize(entry.seq);
         }
         let reused = self.enter(entry, duty, text);
         if reused && legal {
@@ -289,7 +304,7 @@ impl Judge {
             return Seen::Hello;
         }
         self.link
-            .message(message.kind(), seq, &frame.display(), &mut self.sink);
+            .message(message.kind(), seq, frame, &mut self.sink);
         if message.kind() != Some("mcp") {
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
             let own = message
@@ -375,6 +390,9 @@ impl Judge {
         let exercised = (self.sink.case != home.0).then(|| self.sink.exercised.clone());
         answer::judge_shape(seq, payload, Some(open), &mut self.sink);
         answer::judge_owed(seq, payload, open, &mut self.sink);
+        if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
+            answer::judge_opening(seq, payload, open, &mut self.sink);
+        }
         if open.link != self.link.number() {
             self.sink.test("session.no-stale-answer", false, || {
                 crate::verdict::Evidence {
@@ -398,13 +416,11 @@ impl Judge {
                 self.pair_strays();
                 self.first_attempt = Some(std::mem::take(&mut self.log));
             }
-            Mark::NoLink { waited_ms } => {
-                if self.link.was_dropped() {
-                    self.sink.test("session.redial", false, || {
-                        let received = format!("not within {waited_ms} ms");
-                        evidence("the device connects again by itself", received, entry.seq)
-                    });
-                }
+            Mark::NoLink { waited_ms } if self.link.was_dropped() => {
+                self.sink.test("session.redial", false, || {
+                    let received = format!("not within {waited_ms} ms");
+                    evidence("the device connects again by itself", received, entry.seq)
+                });
             }
             Mark::Limit { name, value } => {
                 let requirement = match name.as_str() {

@@ -8,6 +8,7 @@ use super::ledger::{Open, Settled};
 use super::log::Logged;
 use super::sink::evidence;
 use super::{Judge, answer};
+use crate::conversation::FIRST_ID;
 use crate::obligation::Owes;
 use crate::transcript::What;
 use crate::verdict::Outcome;
@@ -22,6 +23,13 @@ pub(super) struct Stray {
     pub(super) text: String,
     /// The request that had this id and was answered before.
     pub(super) earlier: Option<Settled>,
+}
+
+impl Stray {
+    /// Whether the id is one of those that the harness gives.
+    fn is_numbered(&self) -> bool {
+        self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
+    }
 }
 
 impl Judge {
@@ -61,8 +69,8 @@ impl Judge {
             match open {
                 Some(open) if refuses && malformed(&open) => self.refusals.answered(open.seq),
                 None if refuses && self.refusals.excuse(stray.at_us) => {}
-                // An id that is known to be another request's is no slip of this one's.
-                Some(open) if stray.earlier.is_some() && rank(&open) > 0 => {
+                // An id that the harness gave to another request is no invention of the device.
+                Some(open) if stray.earlier.is_some() && stray.is_numbered() && rank(&open) > 0 => {
                     left.push(open);
                     self.unasked(stray);
                 }

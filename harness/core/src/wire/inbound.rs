@@ -80,10 +80,10 @@ impl Inbound {
     }
 
     fn read_text(text: &str) -> Self {
-        match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(envelope)) => Self::Message(Box::new(Message {
+        match scan::read_json(text) {
+            Ok((Value::Object(envelope), duplicate)) => Self::Message(Box::new(Message {
                 envelope,
-                duplicate: scan::duplicate_member(text),
+                duplicate,
                 bytes: text.len(),
             })),
             Ok(_) => Self::NotObject,

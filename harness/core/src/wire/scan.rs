@@ -1,13 +1,12 @@
 //! Reading what is not quite JSON: duplicate members, lost ids, numbers by value.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Number, Value};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
 
 /// Finds the id in a text that is no valid JSON, so that a broken answer still names its request.
 ///
@@ -56,84 +55,83 @@ fn integer(number: &Number) -> Option<i128> {
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i128)
 }
 
-/// A member name that stands twice in one object of the JSON text, at any depth.
-pub(crate) fn duplicate_member(text: &str) -> Option<String> {
-    let mut found = None;
+/// Reads one JSON text, and with it the first member name that stands twice in one object, at any
+/// depth: of two such members the value keeps the latter.
+pub(crate) fn read_json(text: &str) -> Result<(Value, Option<String>), serde_json::Error> {
+    let mut repeated = None;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let _ = Watch(&mut found).deserialize_any(&mut reader);
-    found
+    let value = Watch(&mut repeated).deserialize(&mut reader)?;
+    reader.end()?;
+    Ok((value, repeated))
 }
 
-/// Walks a JSON text without building it.
+/// Builds a JSON value as `serde_json` does, and notes a name that stands twice.
 struct Watch<'a>(&'a mut Option<String>);
 
-impl<'de> Watch<'_> {
-    fn deserialize_any<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+impl<'de> DeserializeSeed<'de> for Watch<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> serde::de::DeserializeSeed<'de> for Watch<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        self.deserialize_any(deserializer)
-    }
-}
-
 impl<'de> Visitor<'de> for Watch<'_> {
-    type Value = ();
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
+        f.write_str("any valid JSON value")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(Watch(self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut names = Vec::new();
-        while let Some(name) = map.next_key::<Name<'de>>()? {
-            map.next_value_seed(Watch(self.0))?;
-            names.push(name.0);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Watch(self.0))? {
+            items.push(item);
         }
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            self.0.get_or_insert_with(|| pair[0].clone().into_owned());
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let value = map.next_value_seed(Watch(self.0))?;
+            match members.entry(name) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(mut place) => {
+                    self.0.get_or_insert_with(|| place.key().clone());
+                    place.insert(value);
+                }
+            }
         }
-        Ok(())
+        Ok(Value::Object(members))
     }
 }
-
-/// A member name; part of the text itself unless it has escapes.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
@@ -168,14 +166,16 @@ mod tests {
     #[case(r#"{"a":1,"\u0061":2}"#, Some("a"))]
     #[case(r#"{"a":{"x":1},"b":{"x":1}}"#, None)]
     fn members_that_stand_twice_are_seen(#[case] text: &str, #[case] name: Option<&str>) {
-        assert_eq!(duplicate_member(text).as_deref(), name);
+        let (value, repeated) = read_json(text).unwrap();
+        assert_eq!(repeated.as_deref(), name);
+        assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_readers_panic(text in any::<String>()) {
             let _ = recover_id(&text);
-            let _ = duplicate_member(&text);
+            let _ = read_json(&text);
         }
 
         #[test]

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# All that must hold before a change is taken in. Needs Rust, a C compiler, and no hardware.
+# A step that fails stops nothing, so that one call shows all that is wrong. The tests come last;
+# the last line is their sum.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+log=$target/tests.log
+mkdir -p "$target"
+
+status=0
+failed_steps=""
+
+step() {
+    printf '\n== %s\n' "$*"
+    "$@" || failed "$?" "$*"
+}
+
+failed() {
+    [ "$status" -ne 0 ] || status=$1
+    failed_steps+="failed: $2"$'\n'
+}
+
+step cargo fmt --all --check
+step cargo clippy --workspace --all-targets -- -D warnings
+step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+step cargo run --release -- run --junit "$target/mcp-hil/junit.xml"
+
+printf '\n== cargo test --workspace\n'
+cargo test --workspace 2>&1 | tee "$log" || failed "$?" "cargo test --workspace"
+
+# Every test program writes `test result: ok. 12 passed; 0 failed; ...`.
+sum() {
+    awk -v word="$1" '
+        /^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ "^" word) n += $(i - 1) }
+        END { print n + 0 }' "$log"
+}
+passed=$(sum passed)
+[ "$passed" -gt 0 ] || failed 1 "no test passed"
+
+printf '\n%s%s passed, %s failed\n' "$failed_steps" "$passed" "$(sum failed)"
+exit "$status"

@@ -1,0 +1,165 @@
+//! Every check is proven twice: the good device has no finding, and for each requirement there is
+//! a mutant of the device that breaks it and is caught.
+//!
+//! `mutants.toml` names, for each mutant, the cases and requirements that kill it. The mutants run
+//! against just these cases; what a whole run finds is what `mcp-hil run --mutant NAME` shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_hil::report::Record;
+use mcp_hil_core::catalogue::{Catalogue, Level, RuleSet};
+
+/// Runs at one time: they wait more than they work.
+const AT_ONCE: usize = 12;
+
+/// The kills of a mutant: case and requirement.
+type Kills = BTreeMap<String, Vec<(String, String)>>;
+
+fn kills() -> Kills {
+    let text = include_str!("mutants.toml");
+    let table: BTreeMap<String, Vec<String>> = toml::from_str(text).expect("mutants.toml is TOML");
+    table
+        .into_iter()
+        .map(|(mutant, kills)| {
+            let split = |kill: String| {
+                let (case, requirement) = kill.split_once(" ").expect("`case requirement`");
+                (case.to_owned(), requirement.to_owned())
+            };
+            (mutant, kills.into_iter().map(split).collect())
+        })
+        .collect()
+}
+
+/// Builds the native device once, and gives its program.
+fn native() -> PathBuf {
+    let device = mcp_hil::dut::Dut::parse("native", None).expect("the native device can be built");
+    match device.how {
+        mcp_hil::dut::How::Native { program, .. } => program,
+        other => panic!("the native device is run as {other:?}"),
+    }
+}
+
+/// Runs the program and reads its record back. Rule sets are all in force.
+fn run(native: &Path, name: &str, arguments: &[&str]) -> Record {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("mutants")
+        .join(name);
+    let _ = std::fs::remove_dir_all(&out);
+    let output = Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
+        .env("MCP_HIL_NATIVE", native)
+        .arg("run")
+        .args([
+            "--rules",
+            "xiaozhi",
+            "--rules",
+            "jsonrpc-2.0",
+            "--rules",
+            "mcp-2024-11-05",
+        ])
+        .args(["--deadline", "1", "--format", "json", "--out"])
+        .arg(&out)
+        .args(arguments)
+        .output()
+        .expect("the program starts");
+    let path = out.join("latest/report.json");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
+        panic!(
+            "{name}: no report ({error}): {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    let record = Record::read(&text).expect("the report reads back");
+    let _ = std::fs::remove_dir_all(&out);
+    record
+}
+
+/// Cases and requirements of all findings.
+fn findings(record: &Record) -> BTreeSet<(String, String)> {
+    record
+        .cases
+        .iter()
+        .flat_map(|case| {
+            case.findings
+                .iter()
+                .map(|finding| (case.case.clone(), finding.requirement.clone()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_good_device_has_no_finding() {
+    let record = run(&native(), "none", &["--strict"]);
+    let findings = findings(&record);
+    assert!(findings.is_empty(), "{findings:#?}");
+    assert_eq!(record.summary.exit, 0, "{:#?}", record.summary);
+    assert!(record.cases.len() > 80);
+}
+
+#[test]
+fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
+    let native = native();
+    let kills = kills();
+    let listed = Command::new(&native)
+        .arg("--list-mutants")
+        .output()
+        .expect("the device starts");
+    let listed: BTreeSet<String> = String::from_utf8_lossy(&listed.stdout)
+        .lines()
+        .filter_map(|line| Some(line.split('\t').next()?.to_owned()))
+        .collect();
+    let named: BTreeSet<String> = kills.keys().cloned().collect();
+    let differ: Vec<_> = named.symmetric_difference(&listed).collect();
+    assert!(
+        differ.is_empty(),
+        "only in one of mutants.toml and `mcp-hil-native --list-mutants`: {differ:?}"
+    );
+
+    let work: Vec<_> = kills.iter().collect();
+    let (next, survivors) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((mutant, wanted)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut arguments = vec!["--mutant", mutant];
+                    for (case, _) in *wanted {
+                        arguments.extend(["--only", case]);
+                    }
+                    let found = findings(&run(&native, mutant, &arguments));
+                    let killed = |(case, requirement): &&(String, String)| {
+                        found.iter().any(|(in_case, broken)| {
+                            broken == requirement && in_case.starts_with(case.as_str())
+                        })
+                    };
+                    for kill in wanted.iter().filter(|kill| !killed(kill)) {
+                        let lived = format!("{mutant}: not killed by {kill:?}, but by {found:?}");
+                        survivors.lock().expect("no thread panics").push(lived);
+                    }
+                }
+            });
+        }
+    });
+    let survivors = survivors.into_inner().expect("no thread panics");
+    assert!(survivors.is_empty(), "{survivors:#?}");
+}
+
+#[test]
+fn every_requirement_has_a_mutant() {
+    let files = mcp_hil_scenarios::requirements().iter().copied();
+    let catalogue = Catalogue::load(files, RuleSet::ALL.map(|(_, set)| set)).expect("it loads");
+    let killed: BTreeSet<String> = kills()
+        .into_values()
+        .flatten()
+        .map(|(_, requirement)| requirement)
+        .collect();
+    let unproven: Vec<&str> = catalogue
+        .iter()
+        .filter(|requirement| requirement.level != Level::May && !killed.contains(&requirement.id))
+        .map(|requirement| requirement.id.as_str())
+        .collect();
+    assert!(unproven.is_empty(), "no mutant breaks {unproven:?}");
+    assert!(killed.iter().all(|slug| catalogue.get(slug).is_some()));
+}
