@@ -44,7 +44,7 @@ fn ended(place: &Place, done: &Done, codes: &[i32]) -> Value {
 #[case::good(Way::Good, &[0, 1], "PASS")]
 #[case::dies_before_hello(Way::DiesBeforeHello, &[1], "liveness.link-kept")]
 #[case::dies_after_hello(Way::DiesAfterHello, &[1], "liveness.link-kept")]
-#[case::never_answers(Way::NeverAnswers, &[1], "does not answer")]
+#[case::never_answers(Way::NeverAnswers, &[1], "answers neither")]
 #[case::never_speaks(Way::NeverSpeaks, &[1], "hello")]
 #[case::garbage(Way::Garbage, &[1], "JSON")]
 #[case::floods(Way::Floods, &[1], "MAX_UNASKED_FRAMES_PER_CASE")]

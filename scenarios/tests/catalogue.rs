@@ -74,11 +74,12 @@ const GENERIC: [&str; 63] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 4] = [
+const GENERIC_MORE: [&str; 5] = [
     "notifications.device-params",
     "session.hello-again",
     "session.new-id",
     "session.no-stale-answer",
+    "session.redial",
 ];
 
 const SOURCES: [&str; 8] = [

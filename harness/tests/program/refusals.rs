@@ -38,13 +38,21 @@ fn a_mistake_is_named_before_anything_starts(
 }
 
 #[test]
-fn an_unknown_mutant_and_a_missing_program_are_the_benchs_trouble() {
+fn an_unknown_mutant_is_a_mistake() {
     let place = Place::new();
     let done = place
         .hil(["run", "--mutant", "error-code-strin"])
         .end()
-        .exits(3);
-    done.prints(&["error-code-string"]);
+        .exits(2);
+    done.says(&[
+        "`error-code-strin`",
+        "hint: did you mean `error-code-string`?",
+    ]);
+}
+
+#[test]
+fn a_missing_program_is_the_benchs_trouble() {
+    let place = Place::new();
     let done = place
         .hil(["run"])
         .env("MCP_HIL_NATIVE", "/nowhere/native")

@@ -121,13 +121,6 @@ impl Bench {
         drop(listener);
         child.wait().expect("the device ends").code()
     }
-
-    /// What the device wrote to stderr; ends it.
-    pub(crate) fn kill(mut self) -> String {
-        let _ = self.child.kill();
-        let stderr = self.child.stderr.take().expect("a pipe");
-        io::read_to_string(stderr).unwrap_or_default()
-    }
 }
 
 impl Connection {
