@@ -28,6 +28,9 @@ const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long an answer is waited for without falling asleep, and how quick a device must be for it.
+const STAY_AWAKE: Duration = Duration::from_micros(200);
+
 /// How the exchange over a message ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exchange {
@@ -335,10 +338,15 @@ impl Session {
         if self.is_interrupted() {
             return Next::Interrupted;
         }
+        let awake = match self.conversation.median_latency() {
+            Some(latency) if latency < STAY_AWAKE => Some(Instant::now() + STAY_AWAKE),
+            _ => None,
+        };
         let Some(link) = self.link.as_mut() else {
             return Next::Gone;
         };
         tokio::select! {
+            () = stay_awake(awake) => Next::Deadline,
             output = self.target.next() => self.output(output),
             frame = link.recv() => match frame {
                 Ok(frame) => self.frame(at, frame),
@@ -479,6 +487,17 @@ impl Session {
             },
         );
     }
+}
+
+/// Keeps the thread from falling asleep for a moment, and never ends: waking up again would cost
+/// more than the answer of a quick device takes.
+async fn stay_awake(until: Option<Instant>) {
+    if let Some(until) = until {
+        while Instant::now() < until {
+            tokio::task::yield_now().await;
+        }
+    }
+    std::future::pending().await
 }
 
 /// Waits until an instant, and exactly so where it is near: the runtime's timer counts whole
