@@ -56,6 +56,9 @@ impl From<Problem> for Refusal {
     }
 }
 
+/// Shortest token that can be told from other text.
+const SHORTEST_TOKEN: usize = 8;
+
 /// What is going to run.
 #[derive(Debug)]
 pub struct Plan {
@@ -110,6 +113,16 @@ impl Plan {
         let dut = Dut::parse(&args.dut, args.mutant.as_deref())?;
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
+        if args
+            .token
+            .as_ref()
+            .is_some_and(|token| token.len() < SHORTEST_TOKEN)
+        {
+            return Err(Refusal::usage(
+                format!("`--token`: expected at least {SHORTEST_TOKEN} characters"),
+                "the token is struck out of everything that is recorded; a short one would take other text with it",
+            ));
+        }
         let token = match (&args.token, waits) {
             (Some(token), _) => Some(token.clone()),
             // Whoever starts the device cannot know a token that was made up here.

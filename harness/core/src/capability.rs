@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::wire::as_integer;
+
 /// The tool that tells a device's state.
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
@@ -255,8 +257,8 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, trust: Trust) {
     }
     let bounds = |schema: &Value| {
         Some((
-            schema.get("minimum")?.as_i64()?,
-            schema.get("maximum")?.as_i64()?,
+            as_integer(schema.get("minimum")?)?,
+            as_integer(schema.get("maximum")?)?,
         ))
     };
     let integer = candidates.iter().find_map(|tool| {

@@ -26,6 +26,7 @@ pub struct Conversation {
     deadline: Duration,
     latencies: VecDeque<Duration>,
     slowest: Duration,
+    median: Option<Duration>,
     misses: u32,
     fence: Option<(String, Option<Value>)>,
     call_fence: Option<Value>,
@@ -39,6 +40,7 @@ impl Conversation {
             deadline,
             latencies: VecDeque::with_capacity(REMEMBERED),
             slowest: Duration::ZERO,
+            median: None,
             misses: 0,
             fence: None,
             call_fence: None,
@@ -64,6 +66,11 @@ impl Conversation {
         (self.slowest * 10).max(floor).min(self.deadline)
     }
 
+    /// How long a device in good standing is waited for.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// Takes note that a message went unanswered.
     pub fn missed(&mut self) {
         self.misses += 1;
@@ -76,6 +83,9 @@ impl Conversation {
         }
         self.latencies.push_back(latency);
         self.slowest = self.slowest.max(latency);
+        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
+        sorted.sort_unstable();
+        self.median = sorted.get(sorted.len() / 2).copied();
     }
 
     /// How long to go on listening after a fence was answered: real devices are not serial, so an
@@ -96,9 +106,7 @@ impl Conversation {
 
     /// The median latency of the session so far.
     pub fn median_latency(&self) -> Option<Duration> {
-        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 2).copied()
+        self.median
     }
 
     /// Sets what serves as a fence: a method that this device answers with a success.

@@ -22,6 +22,9 @@ pub const MAX_CONSOLE_LINES_PER_CASE: usize = 20_000;
 /// Most frames that a device may send in one case beyond those that were asked for.
 pub const MAX_UNASKED_FRAMES_PER_CASE: usize = 5_000;
 
+/// Most bytes that a device may send in one case. A conforming device stays below 1 MiB.
+pub const MAX_BYTES_PER_CASE: usize = 64 * 1024 * 1024;
+
 /// Bytes of a binary (audio) frame that the transcript keeps.
 pub const BINARY_BYTES_KEPT: usize = 32;
 

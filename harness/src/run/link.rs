@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Seen;
+use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::transcript::{Mark, Role, TargetEvent, What};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::Link;
@@ -13,6 +14,9 @@ use crate::random::Random;
 
 /// How long a device may take for its hello (device-protocol 2.3).
 const HELLO_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The same for a device that has said none on an earlier connection.
+const HELLO_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long a device that was never seen to dial by itself is waited for before it is restarted.
 const REDIAL_UNKNOWN: Duration = Duration::from_secs(3);
@@ -32,6 +36,8 @@ pub(crate) struct Dialing {
     redials: Option<bool>,
     /// Whether the device hangs, so that only a restart helps.
     wedged: bool,
+    /// Whether it once said no hello: later connections wait less for it.
+    hello_missed: bool,
     random: Random,
 }
 
@@ -42,8 +48,19 @@ impl Dialing {
             token_given,
             redials: None,
             wedged: false,
+            hello_missed: false,
             random,
         }
+    }
+
+    /// How long the device's hello is waited for.
+    fn hello_patience(&self, conversation: &Conversation) -> Duration {
+        let patience = if self.hello_missed {
+            HELLO_AGAIN
+        } else {
+            HELLO_DEADLINE
+        };
+        patience.min(conversation.deadline())
     }
 
     /// Takes note that the device hangs.
@@ -106,13 +123,26 @@ impl Session {
                 );
                 dialing.redials.get_or_insert(false);
                 // What a new session shows after a restart, any device shows.
-                self.facts.capabilities.remove("redial");
+                self.cannot_redial();
             }
         }
         if self.target.is_running() == Some(false) {
-            self.facts.capabilities.remove("redial");
+            self.cannot_redial();
         }
         self.restart(at, dialing).await
+    }
+
+    /// The device does not dial by itself. From here on the facts say so, in a replay too.
+    fn cannot_redial(&mut self) {
+        if self.facts.capabilities.remove("redial") {
+            let facts = Box::new(self.facts.clone());
+            self.enter(
+                None,
+                What::Mark {
+                    mark: Mark::Facts(facts),
+                },
+            );
+        }
     }
 
     /// Restarts the target and waits for it to dial.
@@ -156,7 +186,7 @@ impl Session {
         };
         self.link = Some(link);
         self.enter(Some(at), what);
-        let until = Instant::now() + HELLO_DEADLINE.min(self.conversation.patience());
+        let until = Instant::now() + dialing.hello_patience(&self.conversation);
         let hello = self.wait_for(at, until, |seen| seen == Seen::Hello).await;
         if !hello && self.link.is_some() && !self.is_interrupted() {
             self.mark(
@@ -165,7 +195,7 @@ impl Session {
                     why: "the device sent no hello".into(),
                 },
             );
-            self.conversation.missed();
+            dialing.hello_missed = true;
         }
         // A device without hello gets its answer all the same: what else it does is worth knowing.
         let frame = Frame::Text(outbound::server_hello(&self.session_id));

@@ -15,6 +15,8 @@ mod summary;
 
 use std::time::Instant;
 
+use mcp_hil_core::transcript::{BRING_UP, CLOSE};
+use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
 use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
@@ -81,6 +83,17 @@ pub async fn run(
     summary.bench_error = end.error.map(|error| error.to_string());
     summary.folder = plan.folder.display().to_string();
     summary.exit = exit_code(&summary);
+    let own = |case: &crate::event::CaseReport| {
+        let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
+        !built_in && case.verdict != Verdict::NotApplicable
+    };
+    if summary.exit == crate::exit::CONFORMING
+        && !plan.cases.is_empty()
+        && !end.cases.iter().any(own)
+    {
+        // Getting to know the device is no case of the selection.
+        summary.exit = crate::exit::NOTHING_RAN;
+    }
     reporters.event(&Event::RunFinished(summary.clone()));
     summary
 }

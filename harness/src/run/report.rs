@@ -41,7 +41,9 @@ impl Ruling<'_> {
             return false;
         };
         let same = |known: &Finding| {
-            known.requirement == finding.requirement && known.step == finding.step
+            known.requirement == finding.requirement
+                && known.step == finding.step
+                && known.verdict >= finding.verdict
         };
         if report.findings.iter().any(same) {
             return false;

@@ -11,7 +11,7 @@ use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::{Judge, Seen, side};
 use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::limits::{
-    MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
+    MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::transcript::{Entry, Mark, Party, Role, TargetEvent, What};
@@ -76,6 +76,7 @@ pub(crate) struct Session {
     seq: u64,
     case: Arc<str>,
     unasked: usize,
+    bytes: usize,
     lines: usize,
     interrupt: watch::Receiver<bool>,
 }
@@ -105,6 +106,7 @@ impl Session {
             seq: 0,
             case: "".into(),
             unasked: 0,
+            bytes: 0,
             lines: 0,
             interrupt,
         }
@@ -113,7 +115,7 @@ impl Session {
     /// Turns to a case.
     pub(crate) fn begin_case(&mut self, case: &Arc<str>) {
         self.case = case.clone();
-        (self.unasked, self.lines, self.crashed) = (0, 0, false);
+        (self.unasked, self.bytes, self.lines, self.crashed) = (0, 0, 0, false);
         self.recorder.begin_case(case);
         self.judge.begin_case(case);
     }
@@ -298,15 +300,15 @@ impl Session {
     }
 
     /// Waits until all of these messages are answered; what is left is returned.
-    pub(crate) async fn wait_for_all(
-        &mut self,
-        at: &Arc<str>,
-        mut open: Vec<u64>,
-        until: Instant,
-    ) -> Vec<u64> {
+    pub(crate) async fn wait_for_all(&mut self, at: &Arc<str>, mut open: Vec<u64>) -> Vec<u64> {
+        // Each answer buys time for the next: a slow device works them off one by one.
+        let mut until = Instant::now() + self.conversation.patience();
         while !open.is_empty() {
             match self.next(Some(at), until).await {
-                Next::Seen(Seen::Answer(seq)) => open.retain(|waiting| *waiting != seq),
+                Next::Seen(Seen::Answer(seq)) => {
+                    open.retain(|waiting| *waiting != seq);
+                    until = Instant::now() + self.conversation.patience();
+                }
                 Next::Seen(_) => {}
                 _ => break,
             }
@@ -361,6 +363,12 @@ impl Session {
     }
 
     fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
+        self.bytes += frame.len();
+        if self.bytes > MAX_BYTES_PER_CASE {
+            self.limit("MAX_BYTES_PER_CASE", MAX_BYTES_PER_CASE);
+            self.drop_link("the device floods the link");
+            return Next::Gone;
+        }
         let (_, seen) = self.enter(at, What::Received { frame });
         if !matches!(seen, Seen::Answer(_)) {
             self.unasked += 1;

@@ -145,8 +145,7 @@ impl Session {
             return Exchange::Gone;
         }
         let waiting = open.iter().map(|(seq, ..)| *seq).collect();
-        let until = began + self.conversation.patience();
-        let left = self.wait_for_all(at, waiting, until).await;
+        let left = self.wait_for_all(at, waiting).await;
         if !left.is_empty() {
             self.conversation.missed();
         }
@@ -233,7 +232,7 @@ impl Session {
                     mcp_hil_core::wire::from_hex(hex).unwrap_or_default(),
                 ));
             }
-            Outgoing::Ping => return Ok(Frame::Ping(b"mcp-hil".to_vec())),
+            Outgoing::Ping => return Ok(Frame::Ping(format!("mcp-hil {fresh}").into_bytes())),
         };
         Ok(self.envelope(&payload))
     }

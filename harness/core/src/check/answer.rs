@@ -12,6 +12,7 @@ use super::sink::{Sink, evidence};
 use crate::capability::STATUS_TOOL;
 use crate::obligation::Owes;
 use crate::verdict::{Evidence, Outcome};
+use crate::wire::as_integer;
 
 fn proof(expected: &str, payload: &Map<String, Value>, open: Option<&Open>, seq: u64) -> Evidence {
     Evidence {
@@ -54,7 +55,7 @@ pub(crate) fn judge_shape(
         proof("`error` as an object", payload, open, seq)
     }) {
         let code = error.get("code");
-        let integer = code.is_some_and(|code| code.is_i64() || code.is_u64());
+        let integer = code.and_then(as_integer).is_some();
         sink.test("errors.code-integer", integer, || {
             proof("error.code is an integer", payload, open, seq)
         });

@@ -46,9 +46,9 @@ impl Judge {
             .collect();
         // Silence that did not come back stays what it was: nothing was shown.
         for judgement in before.found {
-            if matches!(judgement.outcome, Outcome::Unclear(_))
-                && !still.contains(&judgement.requirement)
-            {
+            // What was broken before stays broken.
+            let told = still.contains(&judgement.requirement);
+            if !told && !matches!(judgement.outcome, Outcome::Held) {
                 self.sink.found.push(judgement);
             }
         }

@@ -38,6 +38,11 @@ pattern!(RESET, r"\brst:0x[0-9a-fA-F]+ \(");
 pattern!(APP_MAIN, r"main_task: Calling app_main\(\)");
 pattern!(ON_PURPOSE, "Application: Rebooting\\.\\.\\.");
 
+/// Whether a line tells of a panic.
+pub(crate) fn is_panic(line: &str) -> bool {
+    PANIC.is_match(line)
+}
+
 impl Watch {
     pub(crate) fn begin_case(&mut self) {
         self.crashed = false;

@@ -9,6 +9,7 @@ use crate::obligation::{Duty, Owes};
 use crate::scenario::{Action, Answer, Case, Expect, Flat, Outgoing, Scope, Step};
 use crate::transcript::{Party, TargetEvent, What};
 use crate::verdict::{Evidence, Outcome};
+use crate::wire::as_integer;
 
 /// Judges all steps of a case.
 pub(crate) fn judge(case: &Case, log: &CaseLog, facts: &Facts, sink: &mut Sink) {
@@ -146,7 +147,7 @@ impl Judge<'_> {
         let panic = self
             .log
             .console()
-            .find(|(_, line)| line.contains("panic'ed"));
+            .find(|(_, line)| super::console::is_panic(line));
         let death = death.or_else(|| panic.map(|(_, line)| line.to_owned()));
         let outcome = match death {
             Some(received) => Outcome::Broken(Box::new(Evidence {
@@ -193,14 +194,25 @@ impl Judge<'_> {
             }))
         };
         if matches!(step.action, Action::Send(Outgoing::Ping)) {
-            let pong = self.log.entries.iter().any(|logged| {
-                matches!(logged.entry.frame(), Some(crate::wire::Frame::Pong(_)))
-                    && logged.entry.step.as_deref() == Some(at)
-            });
+            let sent = self
+                .log
+                .sent(at)
+                .and_then(|logged| match logged.entry.frame() {
+                    Some(crate::wire::Frame::Ping(data)) => Some(data),
+                    _ => None,
+                });
+            let pong = self
+                .log
+                .entries
+                .iter()
+                .any(|logged| match logged.entry.frame() {
+                    Some(crate::wire::Frame::Pong(data)) => Some(data) == sent,
+                    _ => false,
+                });
             return if pong {
                 Some(Ok(()))
             } else {
-                fail("a pong".into(), "none".into())
+                fail("a pong with the data of the ping".into(), "none".into())
             };
         }
         if let Reply::Answer(logged, _) = reply
@@ -222,7 +234,7 @@ impl Judge<'_> {
             // A refusal in another legal way holds; a code that is none is another check's affair.
             let error = view
                 .get("error")
-                .filter(|error| error.get("code").is_some_and(Value::is_i64));
+                .filter(|error| error.get("code").and_then(as_integer).is_some());
             if let Some(error) = error
                 && let Err(mismatch) = matcher.test(scope, Some(error)).ok()?
             {

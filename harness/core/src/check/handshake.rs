@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::sink::{Sink, evidence};
 use crate::transcript::Party;
 use crate::wire::Frame;
+use crate::wire::as_integer;
 
 /// How the transcript shows a correct `Authorization` header: the token itself is a secret.
 pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
@@ -25,6 +26,8 @@ pub(crate) struct LinkState {
     text_seen: bool,
     server_hello_sent: bool,
     session_checked: bool,
+    /// The device has answered on this link, so that it has read the server's hello.
+    knows_session: bool,
     /// Where the first `initialize` of this link was sent.
     initialize: Option<u64>,
     /// The wrong session id that was told of already.
@@ -150,7 +153,7 @@ impl LinkState {
                 .get(name)
                 .map_or_else(|| "absent".into(), Value::to_string)
         };
-        let version = hello.get("version").and_then(Value::as_u64);
+        let version = hello.get("version").and_then(as_integer);
         sink.test(
             "hello.version-number",
             matches!(version, Some(1..=3)),
@@ -201,7 +204,7 @@ impl LinkState {
         let positive = |name: &str| {
             audio
                 .and_then(|audio| audio.get(name))
-                .and_then(Value::as_u64)
+                .and_then(as_integer)
                 .is_some_and(|n| n > 0)
         };
         let format = audio
@@ -236,8 +239,16 @@ impl LinkState {
     }
 
     /// An `mcp` message came: it must carry the current session id.
-    pub(crate) fn session_id(&mut self, envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
-        if !self.server_hello_sent {
+    pub(crate) fn session_id(
+        &mut self,
+        envelope: &Map<String, Value>,
+        answers: bool,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        // What the device says by itself may have been on its way before it knew the session.
+        self.knows_session |= answers;
+        if !self.server_hello_sent || !self.knows_session {
             return;
         }
         let got = envelope.get("session_id");

@@ -3,10 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::transcript::{Entry, Mark, Role, What};
-use crate::wire::{Frame, Inbound, Payload};
+use crate::wire::{Frame, Inbound, Payload, as_integer};
+
+/// The settings in a status reading that tool calls of the suite could change.
+const SETTINGS: [&str; 4] = [
+    "/audio_speaker/volume",
+    "/audio_speaker/muted",
+    "/screen/brightness",
+    "/screen/theme",
+];
 
 /// An entry with what the observer worked out about it.
 #[derive(Debug, Clone)]
@@ -152,8 +160,15 @@ impl CaseLog {
         };
         let status = view(payload).get("json")?.clone();
         // Only what the documents describe as settings: charge, signal and uptime come and go.
-        let part = |name: &str| status.get(name).cloned().unwrap_or(Value::Null);
-        Some(json!({"audio_speaker": part("audio_speaker"), "screen": part("screen")}))
+        let mut settings = Map::new();
+        for pointer in SETTINGS {
+            if let Some(value) = status.pointer(pointer) {
+                // 50 and 50.0 are one level.
+                let value = as_integer(value).map_or_else(|| value.clone(), Value::from);
+                settings.insert(pointer.to_owned(), value);
+            }
+        }
+        Some(Value::Object(settings))
     }
 }
 

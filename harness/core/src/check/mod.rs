@@ -67,6 +67,9 @@ pub struct CaseOutcome {
     pub not_carried_out: Option<String>,
 }
 
+/// How many types of messages are remembered that a device sends by itself.
+const KINDS_REMEMBERED: usize = 32;
+
 /// The judge of one session with one device.
 #[derive(Debug, Default)]
 pub struct Judge {
@@ -85,6 +88,12 @@ pub struct Judge {
     duty: Duty,
     /// What was owed for the last stimulus.
     last_owed: Option<Owes>,
+    /// Types of messages that the device sends without being asked.
+    kinds: BTreeSet<String>,
+    /// A batch was sent in this case.
+    batch_sent: bool,
+    /// The data of the latest ping.
+    ping: Vec<u8>,
     /// Time of the entry that is being observed.
     now_us: u64,
 }
@@ -100,6 +109,8 @@ impl Judge {
         self.sink.case = case.clone();
         self.log = CaseLog::default();
         self.first_attempt = None;
+        self.last_owed = None;
+        self.batch_sent = false;
         self.console.begin_case();
     }
 
@@ -242,12 +253,17 @@ impl Judge {
         }
         let duty = Duty::of(frame);
         self.duty = duty.clone();
+        if let Frame::Ping(data) = frame {
+            self.ping.clone_from(data);
+        }
         let Frame::Text(text) = frame else { return };
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
         let legal = duty.owes == Owes::Answer;
-        for id in Duty::batch_ids(frame) {
+        let batch = Duty::batch_ids(frame);
+        self.batch_sent |= !batch.is_empty();
+        for id in batch {
             let duty = Duty {
                 id: Some(id),
                 ..duty.clone()
@@ -286,9 +302,13 @@ impl Judge {
     }
 
     fn received(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> Seen {
-        if matches!(frame, Frame::Pong(_)) {
-            self.sink.held("liveness.pong");
-            return Seen::Pong;
+        if let Frame::Pong(data) = frame {
+            // A pong may also come unasked (RFC 6455, section 5.5.3); it answers nothing then.
+            return if *data == self.ping {
+                Seen::Pong
+            } else {
+                Seen::Other
+            };
         }
         message::judge_frame(seq, frame, inbound, &mut self.sink);
         let Some(message) = inbound.message() else {
@@ -310,7 +330,12 @@ impl Judge {
             let own = message
                 .kind()
                 .is_some_and(|kind| message::OWN_TYPES.contains(&kind));
-            if !own && self.last_owed == Some(unknown) {
+            let kind = message.kind().unwrap_or_default();
+            let asked = self.last_owed == Some(unknown) && !self.kinds.contains(kind);
+            if !asked && self.kinds.len() < KINDS_REMEMBERED {
+                self.kinds.insert(kind.to_owned());
+            }
+            if !own && asked {
                 self.sink.test("envelope.unknown-type-ignored", false, || {
                     evidence(
                         "no answer to a message of unknown type",
@@ -321,7 +346,9 @@ impl Judge {
             }
             return Seen::Other;
         }
-        self.link.session_id(&message.envelope, seq, &mut self.sink);
+        let answers = matches!(message.payload(), Payload::Answer(_));
+        self.link
+            .session_id(&message.envelope, answers, seq, &mut self.sink);
         match message.payload() {
             Payload::Answer(payload) => {
                 message::judge_version(seq, payload, &mut self.sink);
@@ -329,11 +356,15 @@ impl Judge {
             }
             Payload::Notification(payload) | Payload::Request(payload) => {
                 message::judge_version(seq, payload, &mut self.sink);
-                self.notified = true;
+                self.notified |= !payload.contains_key("id");
                 message::judge_device_call(seq, payload, &mut self.sink);
                 Seen::Other
             }
+            Payload::Batch(_) if self.batch_sent => Seen::Other,
             Payload::Batch(_) | Payload::Invalid(_) => {
+                self.sink.test("envelope.payload-object", false, || {
+                    evidence("an object as payload", frame.display(), seq)
+                });
                 recover_id(&frame.display()).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }

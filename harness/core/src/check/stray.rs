@@ -63,12 +63,18 @@ impl Judge {
             let asked = (0..left.len())
                 .filter(|at| left[*at].seq < stray.seq)
                 .min_by_key(|at| (rank(&left[*at]), Reverse(left[*at].seq)));
+            // A parser may refuse what it cannot take, and then cannot know that it was no request.
+            let hostile = refuses && self.sink.case.starts_with("robustness/");
+            let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
             let open = asked.map(|at| left.remove(at));
             let malformed =
                 |open: &Open| matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing);
             match open {
                 Some(open) if refuses && malformed(&open) => self.refusals.answered(open.seq),
-                None if refuses && self.refusals.excuse(stray.at_us) => {}
+                None if hostile || refuses && self.refusals.excuse(stray.at_us) => {}
+                Some(open) if refuses && rank(&open) > 0 && self.refusals.excuse(stray.at_us) => {
+                    left.push(open);
+                }
                 // An id that the harness gave to another request is no invention of the device.
                 Some(open) if stray.earlier.is_some() && stray.is_numbered() && rank(&open) > 0 => {
                     left.push(open);

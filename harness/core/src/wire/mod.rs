@@ -9,4 +9,4 @@ mod scan;
 pub use frame::Frame;
 pub use frame::from_hex;
 pub use inbound::{Inbound, Message, Payload};
-pub use scan::{id_key, numbers_equal, recover_id};
+pub use scan::{as_integer, id_key, numbers_equal, recover_id};

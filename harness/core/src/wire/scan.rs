@@ -42,6 +42,11 @@ pub fn numbers_equal(a: &Number, b: &Number) -> bool {
     }
 }
 
+/// The value as an integer, when it is a number without a fraction: `50` and `50.0` alike.
+pub fn as_integer(value: &Value) -> Option<i64> {
+    i64::try_from(integer(value.as_number()?)?).ok()
+}
+
 /// The number as an integer when it is one; floats only as far as they hold integers exactly.
 fn integer(number: &Number) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
