@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
+const DEFAULT_DEADLINE: f64 = 10.0;
+
 /// Plays the backend to an MCP device (xiaozhi family), judges every answer, writes reports.
 #[derive(Debug, Parser)]
 #[command(name = "mcp-hil", version, about, max_term_width = 100)]
@@ -57,7 +60,7 @@ pub struct RunArgs {
     pub token: Option<String>,
 
     /// How long to wait for an answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE, value_parser = seconds, allow_negative_numbers = true)]
     pub deadline: f64,
 
     /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
@@ -197,8 +200,16 @@ impl RunArgs {
         if self.strict {
             text.push_str(" --strict");
         }
-        if let Some(folder) = &self.scenarios {
-            text.push_str(&format!(" --scenarios {}", folder.display()));
+        for (name, path) in [
+            ("--scenarios", &self.scenarios),
+            ("--baseline", &self.baseline),
+        ] {
+            if let Some(path) = path {
+                text.push_str(&format!(" {name} '{}'", path.display()));
+            }
+        }
+        if self.deadline != DEFAULT_DEADLINE {
+            text.push_str(&format!(" --deadline {}", self.deadline));
         }
         if let Some(address) = self.listen {
             text.push_str(&format!(" --listen {address}"));

@@ -233,10 +233,10 @@ fn a_run_that_is_stopped_reports_what_was_done(#[case] signal: Signal) {
         cases.len() >= 5 && cases.contains(&&Value::from("ids/integers")),
         "{cases:?}"
     );
-    assert!(
-        !cases.contains(&&Value::from("robustness/garbage-text")),
-        "{cases:?}"
-    );
+    let stopped = report["cases"].as_array().unwrap().iter();
+    let stopped = stopped.filter(|case| case["case"] == "robustness/garbage-text");
+    let verdicts: Vec<_> = stopped.map(|case| &case["verdict"]).collect();
+    assert_eq!(verdicts, ["inconclusive"]);
     place
         .hil(["replay", "target/mcp-hil/latest"])
         .end()

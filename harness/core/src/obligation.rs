@@ -49,20 +49,23 @@ impl Duty {
         }
     }
 
-    /// The ids in a batch: its members may be answered one by one.
-    pub fn batch_ids(frame: &Frame) -> Vec<Value> {
+    /// The ids in a batch, whose members may be answered one by one; `None` when it is no batch.
+    pub fn batch_ids(frame: &Frame) -> Option<Vec<Value>> {
         let Frame::Text(text) = frame else {
-            return Vec::new();
+            return None;
         };
         // Nearly all messages are no batches: one look at the text spares the parser.
         if !text.contains("\"payload\":[") {
-            return Vec::new();
+            return None;
         }
-        let envelope: Value = serde_json::from_str(text).unwrap_or_default();
-        let members = envelope["payload"].as_array().into_iter().flatten();
-        members
-            .filter_map(|member| member.get("id").cloned())
-            .collect()
+        let envelope: Value = serde_json::from_str(text).ok()?;
+        let members = envelope["payload"].as_array()?;
+        Some(
+            members
+                .iter()
+                .filter_map(|member| member.get("id").cloned())
+                .collect(),
+        )
     }
 
     /// Whether the message is a `tools/call`, legal or not.

@@ -281,6 +281,12 @@ impl Lane<'_, '_> {
             }
         }
         if end == Exchange::Interrupted {
+            // What was found until now is told; the rest of the case was not shown.
+            report.took_us = micros(began);
+            let mut outcome = session.judge.end_case(None, &session.facts);
+            outcome.not_carried_out = Some("the run was stopped in the middle of it".into());
+            self.book
+                .finish(report, outcome, &self.plan.ruling(), self.reporters);
             return;
         }
         if end == Exchange::Gone {

@@ -262,8 +262,8 @@ impl Judge {
         }
         let legal = duty.owes == Owes::Answer;
         let batch = Duty::batch_ids(frame);
-        self.batch_sent |= !batch.is_empty();
-        for id in batch {
+        self.batch_sent |= batch.is_some();
+        for id in batch.into_iter().flatten() {
             let duty = Duty {
                 id: Some(id),
                 ..duty.clone()

@@ -11,7 +11,8 @@ use crate::wire::numbers_equal;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matcher(Value);
 
-const OPERATORS: [&str; 8] = [
+const OPERATORS: [&str; 9] = [
+    "$any",
     "$type",
     "$in",
     "$match",
