@@ -332,7 +332,9 @@ impl Judge {
                 .is_some_and(|kind| message::OWN_TYPES.contains(&kind));
             let kind = message.kind().unwrap_or_default();
             let asked = self.last_owed == Some(unknown) && !self.kinds.contains(kind);
-            if !asked && self.kinds.len() < KINDS_REMEMBERED {
+            // By itself: what follows an odd message may be its answer.
+            let odd = self.last_owed.is_some_and(|owed| owed != Owes::Answer);
+            if !odd && self.kinds.len() < KINDS_REMEMBERED {
                 self.kinds.insert(kind.to_owned());
             }
             if !own && asked {
