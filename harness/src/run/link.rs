@@ -114,6 +114,10 @@ impl Session {
                 self.greet(at, dialing, link).await;
                 return self.link.is_some();
             }
+            if self.is_interrupted() {
+                // Who was not waited for to the end is not accused of staying away.
+                return false;
+            }
             if dialing.redials != Some(false) && self.target.is_running() != Some(false) {
                 self.mark(
                     at,
