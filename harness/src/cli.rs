@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcp_hil_core::transcript::Transport;
 
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
@@ -42,6 +43,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
+    /// How messages reach the device
+    #[arg(long, value_enum, default_value_t = Transports::Websocket, value_name = "NAME")]
+    pub transport: Transports,
+
+    /// Reach an MQTT device through this ordinary broker, to which it subscribes [default: the
+    /// harness is the broker]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub mqtt_broker: Option<String>,
+
     /// Run only the cases whose id begins so, or that judge this requirement (repeatable)
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
@@ -66,6 +76,11 @@ pub struct RunArgs {
     /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub connect_deadline: Option<f64>,
+
+    /// How long to wait for the device to connect again by itself after a drop, in seconds
+    /// [default: 3; 65 over MQTT]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub redial_deadline: Option<f64>,
 
     /// Rule set to hold the device to (repeatable) [default: xiaozhi and jsonrpc-2.0]
     #[arg(long, value_name = "NAME")]
@@ -94,6 +109,28 @@ pub struct RunArgs {
     /// How to report.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// The transports of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transports {
+    /// WebSocket
+    Websocket,
+    /// MQTT
+    Mqtt,
+    /// One after the other; the answers are compared
+    Both,
+}
+
+impl Transports {
+    /// The transports, in the order in which they run.
+    pub fn list(self) -> Vec<Transport> {
+        match self {
+            Self::Websocket => vec![Transport::WebSocket],
+            Self::Mqtt => vec![Transport::Mqtt],
+            Self::Both => vec![Transport::WebSocket, Transport::Mqtt],
+        }
+    }
 }
 
 /// How to report.
@@ -210,6 +247,12 @@ impl RunArgs {
         }
         if self.deadline != DEFAULT_DEADLINE {
             text.push_str(&format!(" --deadline {}", self.deadline));
+        }
+        if let Some(broker) = &self.mqtt_broker {
+            text.push_str(&format!(" --mqtt-broker {broker}"));
+        }
+        if let Some(seconds) = self.redial_deadline {
+            text.push_str(&format!(" --redial-deadline {seconds}"));
         }
         if let Some(address) = self.listen {
             text.push_str(&format!(" --listen {address}"));
