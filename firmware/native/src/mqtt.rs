@@ -3,15 +3,19 @@
 //! A thread pumps packets between the socket and two queues, so that keep-alive and
 //! acknowledgements go on while the device thinks or waits for something else.
 
+use std::pin::pin;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reference_device::MqttSettings;
 use rumqttc::{
-    Client, Connection, ConnectionError, Event as PacketEvent, MqttOptions, Packet, PingReq, QoS,
-    Request,
+    Client, Connection, ConnectionError, Event as PacketEvent, EventLoop, MqttOptions, Outgoing,
+    Packet, PingReq, QoS, Request,
 };
+use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
 use crate::link::{Event, NO_SYSTEM_CODE, system_code};
 
@@ -65,9 +69,12 @@ pub(crate) struct Publication {
 
 /// A connection.
 pub(crate) struct MqttLink {
-    /// `None` once the connection is being closed.
-    client: Option<Client>,
+    client: Client,
     events: Receiver<Vec<u8>>,
+    /// Messages that were given to the client.
+    published: u64,
+    /// Tells the pump to hang up once that many messages are out.
+    hang_up: Option<oneshot::Sender<u64>>,
 }
 
 impl std::fmt::Debug for MqttLink {
@@ -82,15 +89,19 @@ impl MqttLink {
         let (client, connection) = prepare(plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
         let (queue, events) = mpsc::channel();
         let (consent, answer) = mpsc::channel();
+        let (hang_up, end) = oneshot::channel();
         let seconds = u64::from(plan.settings.keep_alive_s);
         let ping_interval =
             (plan.pings && seconds > 0).then(|| Duration::from_millis(500 * seconds));
-        thread::spawn(move || pump(connection, ping_interval, &consent, queue));
+        let eventloop = connection.eventloop;
+        thread::spawn(move || pump(eventloop, ping_interval, &consent, queue, end));
         // The pump answers in any case, and hangs up if it cannot.
         answer.recv().unwrap_or(Err(NO_SYSTEM_CODE))?;
         Ok(MqttLink {
-            client: Some(client),
+            client,
             events,
+            published: 0,
+            hang_up: Some(hang_up),
         })
     }
 
@@ -116,22 +127,19 @@ impl MqttLink {
             1 => QoS::AtLeastOnce,
             _ => QoS::ExactlyOnce,
         };
-        self.client
-            .as_ref()
-            .is_some_and(|client| client.publish(topic, qos, retain, payload).is_ok())
+        self.published += 1;
+        self.client.publish(topic, qos, retain, payload).is_ok()
     }
 }
 
 impl Drop for MqttLink {
     /// Waits until the socket is closed, so that the next connection comes after this one.
     fn drop(&mut self) {
-        self.client = None;
-        let end = Instant::now() + FAREWELL;
-        while let Some(left) = end.checked_duration_since(Instant::now()) {
-            if self.events.recv_timeout(left).is_err() {
-                return;
-            }
+        if let Some(hang_up) = self.hang_up.take() {
+            // A pump that is gone needs not be told.
+            let _ = hang_up.send(self.published);
         }
+        while self.events.recv_timeout(2 * FAREWELL).is_ok() {}
     }
 }
 
@@ -159,65 +167,84 @@ fn prepare(plan: &ConnectPlan, queue: usize) -> Option<(Client, Connection)> {
     Some((client, connection))
 }
 
-/// Waits for the broker's consent.
-fn await_consent(connection: &mut Connection) -> Result<(), i32> {
-    match connection.recv() {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(ConnectionError::Io(error))) => Err(system_code(&error)),
-        Ok(Err(ConnectionError::ConnectionRefused(code))) => Err(code as i32),
-        _ => Err(NO_SYSTEM_CODE),
+/// What the broker's answer to CONNECT means.
+fn consent_of(answer: Result<PacketEvent, ConnectionError>) -> Result<(), i32> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(ConnectionError::Io(error)) => Err(system_code(&error)),
+        Err(ConnectionError::ConnectionRefused(code)) => Err(code as i32),
+        Err(_) => Err(NO_SYSTEM_CODE),
     }
 }
 
-/// Moves packets until the connection is gone or the device has let go of it.
+/// Moves packets until the connection is gone or the device has let go of it. The queue ends when
+/// the socket is closed.
 fn pump(
-    mut connection: Connection,
+    mut eventloop: EventLoop,
     ping_interval: Option<Duration>,
     consent: &Sender<Result<(), i32>>,
     queue: Sender<Vec<u8>>,
+    end: oneshot::Receiver<u64>,
 ) {
-    let answer = await_consent(&mut connection);
-    let refused = answer.is_err();
-    if consent.send(answer).is_err() || refused {
-        return;
-    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let answer = consent_of(eventloop.poll().await);
+        let is_refused = answer.is_err();
+        if consent.send(answer).is_ok() && !is_refused {
+            talk(&mut eventloop, ping_interval, &queue, end).await;
+        }
+        drop(eventloop);
+    });
+    drop(queue);
+}
+
+async fn talk(
+    eventloop: &mut EventLoop,
+    ping_interval: Option<Duration>,
+    queue: &Sender<Vec<u8>>,
+    mut end: oneshot::Receiver<u64>,
+) {
     // The library would show life exactly when the interval is over. Firmware does it at half time,
     // and so a late thread does not make a liar of the device.
-    connection
-        .eventloop
-        .mqtt_options
-        .set_keep_alive(Duration::ZERO);
+    eventloop.mqtt_options.set_keep_alive(Duration::ZERO);
     let mut next_ping = ping_interval.map(|interval| Instant::now() + interval);
-    loop {
+    let mut sent = 0;
+    // How many messages have to be out before the end, and until when that may take.
+    let mut farewell: Option<(u64, Instant)> = None;
+    while farewell.is_none_or(|(all, limit)| sent < all && Instant::now() < limit) {
         let now = Instant::now();
         if let (Some(due), Some(interval)) = (next_ping, ping_interval)
             && due <= now
         {
             let ping = Request::PingReq(PingReq);
-            connection.eventloop.pending.push_back(ping);
+            eventloop.pending.push_back(ping);
             next_ping = Some(now + interval);
         }
-        let event = match next_ping {
-            None => connection.recv().ok(),
-            Some(due) => match connection.recv_timeout(due - now.min(due)) {
-                Err(rumqttc::RecvTimeoutError::Timeout) => continue,
-                other => other.ok(),
-            },
+        let timer = farewell.map(|(_, limit)| limit).or(next_ping);
+        let event = {
+            let mut poll = pin!(eventloop.poll());
+            tokio::select! {
+                biased;
+                event = &mut poll => Some(event),
+                all = &mut end, if farewell.is_none() => {
+                    farewell = Some((all.unwrap_or(0), now + FAREWELL));
+                    None
+                }
+                () = sleep_until(timer.unwrap_or(now)), if timer.is_some() => None,
+            }
         };
         match event {
             Some(Ok(PacketEvent::Incoming(Packet::Publish(message)))) => {
-                if queue.send(message.payload.to_vec()).is_err() {
-                    break;
-                }
+                // Nobody reads any more once the device hangs up.
+                let _ = queue.send(message.payload.to_vec());
             }
-            Some(Ok(_)) => {}
+            Some(Ok(PacketEvent::Outgoing(Outgoing::Publish(_)))) => sent += 1,
+            Some(Ok(_)) | None => {}
             // Another poll would connect again, which is the device's decision.
-            Some(Err(_)) | None => break,
+            Some(Err(_)) => break,
         }
     }
-    // First the socket, then the queue whose end tells that the socket is closed.
-    drop(connection);
-    drop(queue);
 }
 
 /// Publishes every message as it came until the connection is gone; the exit code.
@@ -228,7 +255,8 @@ pub(crate) fn echo(settings: &MqttSettings) -> Result<u8, String> {
     let plan = ConnectPlan::new(settings);
     let (client, mut connection) =
         prepare(&plan, ECHO_QUEUE).ok_or_else(|| cannot(NO_SYSTEM_CODE))?;
-    await_consent(&mut connection).map_err(cannot)?;
+    let answer = connection.recv().map_err(|_| cannot(NO_SYSTEM_CODE))?;
+    consent_of(answer).map_err(cannot)?;
     for event in connection.iter() {
         match event {
             Ok(PacketEvent::Incoming(Packet::Publish(message))) => {
