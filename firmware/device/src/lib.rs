@@ -39,6 +39,7 @@ mod registry;
 mod rpc;
 mod state;
 mod tools;
+mod vision;
 
 pub use arguments::{ArgumentError, Arguments, Value};
 pub use board::{Board, Light, Motion, Screen, Speaker};

@@ -16,6 +16,7 @@ use crate::http::HttpRequest;
 use crate::identity::{Identity, Transport};
 use crate::mcp::Vision;
 use crate::registry::Registry;
+use crate::rpc::Id;
 use crate::state::State;
 use crate::tools;
 
@@ -63,6 +64,8 @@ pub struct Device {
     registry: Registry,
     board: Board,
     vision: Option<Vision>,
+    /// Calls whose pictures are being explained, in the order of the requests.
+    photos: VecDeque<Id>,
     state: State,
     /// The session id as a JSON string, quotes included: it goes into every message.
     session: String,
@@ -98,6 +101,7 @@ impl Device {
             registry: tools::registry(),
             board: Board::default(),
             vision: None,
+            photos: VecDeque::new(),
             state: State::Unknown,
             session: "\"\"".to_string(),
             greeted: false,
@@ -201,6 +205,7 @@ impl Device {
         self.now = now;
         self.booted_at = now;
         self.vision = None;
+        self.photos.clear();
         self.greeted = false;
         self.connected = false;
         self.channel = None;
@@ -301,6 +306,7 @@ impl Device {
         self.connected = false;
         self.greeted = false;
         self.channel = None;
+        self.photos.clear();
         self.timers.hello = None;
         self.timers.audio = None;
         let line = match self.identity.transport {

@@ -10,12 +10,15 @@ use serde_json::{Map, Value};
 use super::{Device, Output, REBOOT_DELAY_MS};
 use crate::channel::Channel;
 use crate::console::{self, Level};
+use crate::http::HttpOutcome;
 use crate::identity::Transport;
 use crate::json;
 use crate::mcp::{self, Outcome};
+use crate::registry::ToolFailure;
 use crate::rpc::{self, Id, Incoming, RpcError};
 use crate::state::State;
-use crate::tools::Effects;
+use crate::tools::{Effects, PHOTO};
+use crate::vision;
 
 /// Version in the hello over MQTT.
 const MQTT_VERSION: u8 = 3;
@@ -268,12 +271,47 @@ impl Device {
                 for (level, tag, text) in effects.lines {
                     self.log(level, tag, &text);
                 }
-                self.answer(Some(id), &outcome);
+                match effects.question {
+                    Some(question) => self.take_photo(id, &question),
+                    None => self.answer(Some(id), &outcome),
+                }
                 if effects.reboot {
                     self.timers.reboot = Some(self.now + REBOOT_DELAY_MS);
                 }
             }
         }
+    }
+
+    /// Has a picture explained. The answer waits for the service, unless it cannot be asked.
+    fn take_photo(&mut self, id: Id, question: &str) {
+        match vision::request(self.vision.as_ref(), question, &self.identity) {
+            Ok(request) => {
+                let line = format!(
+                    "Explain image size={}, question={}",
+                    PHOTO.len(),
+                    console::quote(question)
+                );
+                self.log(Level::Info, "Camera", &line);
+                self.photos.push_back(id);
+                self.outputs.push_back(Output::Http(request));
+            }
+            Err(reason) => self.answer_photo(id, Err(reason)),
+        }
+    }
+
+    /// The service has spoken, or cannot be reached.
+    pub(super) fn on_explanation(&mut self, outcome: HttpOutcome) {
+        if let Some(id) = self.photos.pop_front() {
+            self.answer_photo(id, vision::explanation(outcome));
+        }
+    }
+
+    fn answer_photo(&mut self, id: Id, explained: Result<String, String>) {
+        if let Err(reason) = &explained {
+            self.log(Level::Error, "Camera", &console::quote(reason));
+        }
+        let result = mcp::text_result(explained.map_err(ToolFailure));
+        self.answer(Some(id), &Ok(result));
     }
 
     fn execute(&mut self, method: &str, params: mcp::Params, effects: &mut Effects) -> Outcome {

@@ -83,7 +83,7 @@ impl Device {
         match purpose {
             Purpose::Configuration => self.on_configuration(outcome),
             Purpose::Activation => self.on_activation(outcome.map(|answer| answer.status)),
-            Purpose::Vision => {}
+            Purpose::Vision => self.on_explanation(outcome),
         }
     }
 

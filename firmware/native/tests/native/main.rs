@@ -6,4 +6,5 @@ mod mqtt;
 mod process;
 mod program;
 mod server;
+mod vision;
 mod web;
