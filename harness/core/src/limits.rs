@@ -30,3 +30,26 @@ pub const BINARY_BYTES_KEPT: usize = 32;
 
 /// Largest result of one `tools/list` page, in bytes of compact JSON (xiaozhi MCP flow).
 pub const MAX_PAGE_BYTES: usize = 8_000;
+
+/// Longest body of an HTTP request taken from a device, in bytes, an upload of a picture aside.
+/// The configuration request of real firmware has about 2 KiB.
+pub const MAX_HTTP_BODY_BYTES: usize = 1024 * 1024;
+
+/// Longest upload of a picture, in bytes. Cameras of the family send JPEG of 10 to 200 KiB.
+pub const MAX_UPLOAD_BYTES: usize = 8 * 1024 * 1024;
+
+/// Longest question beside a picture that is kept, in bytes; the rest of a longer one is cut.
+pub const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
+/// Most headers of an HTTP request. Real firmware sends about ten.
+pub const MAX_HTTP_HEADERS: usize = 64;
+
+/// Longest head (request line and headers) of an HTTP request, in bytes.
+pub const MAX_HTTP_HEAD_BYTES: usize = 16 * 1024;
+
+/// How long a whole HTTP request may take, in seconds. Stock firmware itself waits 30 s for an
+/// answer; its requests are sent within one.
+pub const MAX_HTTP_REQUEST_S: u64 = 10;
+
+/// Most HTTP connections at the same time; further ones are dropped.
+pub const MAX_HTTP_CONNECTIONS: usize = 64;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::RunError;
 use super::link::Dialing;
-use super::recorder::{Recorder, transcript_name};
+use super::recorder::{Recorder, TOKEN_MARK, transcript_name};
 use super::report::Book;
 use super::session::{Exchange, Session};
 use crate::event::{CaseReport, DutReady, Event};
@@ -112,7 +112,7 @@ pub(crate) async fn run(
 
 async fn open(plan: &Plan, interrupt: watch::Receiver<bool>) -> Result<Session, RunError> {
     let token = plan.token.clone().unwrap_or_default();
-    let recorder = Recorder::new(&plan.folder, &token)?;
+    let recorder = Recorder::new(&plan.folder, &[(&token, TOKEN_MARK)])?;
     let endpoint = Endpoint::bind(plan.listen).await?;
     let target = plan.dut.target(&endpoint.url(), &token);
     Ok(Session::new(

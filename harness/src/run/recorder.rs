@@ -1,16 +1,17 @@
 //! Writes what happens into the run's folder: one transcript a case, one console log a device.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_hil_core::transcript::{Entry, What};
+use mcp_hil_core::transcript::{Entry, HttpExchange, Mark, What};
 use mcp_hil_core::wire::Frame;
 
 use super::RunError;
 
-/// Stands in the transcript where the token stood.
-const TOKEN_MARK: &str = "${MCP_HIL_WS_TOKEN}";
+/// Stands in the transcript where the token of the WebSocket stood.
+pub(crate) const TOKEN_MARK: &str = "${MCP_HIL_WS_TOKEN}";
 
 /// The files of one lane.
 #[derive(Debug)]
@@ -18,13 +19,15 @@ pub(crate) struct Recorder {
     folder: PathBuf,
     transcript: Option<BufWriter<File>>,
     console: BufWriter<File>,
-    secret: String,
+    /// What is hidden, and what stands in its place.
+    secrets: Vec<(String, &'static str)>,
     failed: Option<RunError>,
 }
 
 impl Recorder {
-    /// Makes the folders and the console log. `secret` never reaches a file.
-    pub(crate) fn new(folder: &Path, secret: &str) -> Result<Self, RunError> {
+    /// Makes the folders and the console log. None of the `secrets` ever reaches a file: each has
+    /// the mark that stands in its place. An empty one is none.
+    pub(crate) fn new(folder: &Path, secrets: &[(&str, &'static str)]) -> Result<Self, RunError> {
         let transcripts = folder.join("transcripts");
         std::fs::create_dir_all(&transcripts)
             .map_err(|reason| write_error(&transcripts, reason))?;
@@ -34,7 +37,11 @@ impl Recorder {
             folder: folder.to_owned(),
             transcript: None,
             console: BufWriter::new(console),
-            secret: secret.to_owned(),
+            secrets: secrets
+                .iter()
+                .filter(|(secret, _)| !secret.is_empty())
+                .map(|(secret, mark)| ((*secret).to_owned(), *mark))
+                .collect(),
             failed: None,
         })
     }
@@ -54,51 +61,93 @@ impl Recorder {
 
     /// Takes secrets out of an entry, in place.
     pub(crate) fn scrub(&self, entry: &mut Entry) {
-        if self.secret.is_empty() {
+        if self.secrets.is_empty() {
             return;
         }
         match &mut entry.what {
             What::Console { line } => self.hide(line),
-            What::Received { frame } => match frame {
-                Frame::Text(text) => self.hide(text),
-                Frame::NotUtf8(bytes)
-                | Frame::Binary(bytes)
-                | Frame::Ping(bytes)
-                | Frame::Pong(bytes) => {
-                    let shown = String::from_utf8_lossy(bytes);
-                    if shown.contains(&self.secret) {
-                        *bytes = shown.replace(&self.secret, TOKEN_MARK).into_bytes();
+            What::Sent { frame, .. } | What::Received { frame } => self.hide_in_frame(frame),
+            What::LinkUp { headers, path, .. } => {
+                self.hide_in_headers(headers);
+                self.hide(path);
+            }
+            What::Http { exchange } => self.hide_in_exchange(exchange),
+            What::Mark {
+                mark: Mark::Facts(facts),
+            } => {
+                for value in facts.variables.values_mut() {
+                    if let serde_json::Value::String(text) = value {
+                        self.hide(text);
                     }
                 }
-            },
-            What::LinkUp { headers, path, .. } => {
-                for value in headers.values_mut() {
-                    *value = value.replace(&self.secret, TOKEN_MARK);
-                }
-                // A token that we did not make up is a secret all the same.
-                if let Some(other) = headers.get_mut("authorization")
-                    && !other.contains(TOKEN_MARK)
-                {
-                    let scheme = other
-                        .split(' ')
-                        .next()
-                        .filter(|word| word.len() < other.len());
-                    *other = format!("{} <another token>", scheme.unwrap_or(""))
-                        .trim()
-                        .to_owned();
-                }
-                *path = path.replace(&self.secret, TOKEN_MARK);
             }
             _ => {}
         }
     }
 
-    /// Replaces the token in a text, plain or as JSON spells it.
+    fn hide_in_exchange(&self, exchange: &mut HttpExchange) {
+        self.hide_in_headers(&mut exchange.headers);
+        self.hide(&mut exchange.path);
+        if let Some(body) = &mut exchange.body {
+            self.hide_in_frame(body);
+        }
+        let upload = exchange.upload.as_mut();
+        let texts = upload.into_iter().flat_map(|upload| {
+            let names = [&mut upload.file_name, &mut upload.file_type];
+            names.into_iter().chain([&mut upload.question])
+        });
+        for text in texts.chain([&mut exchange.problem]).flatten() {
+            self.hide(text);
+        }
+    }
+
+    fn hide_in_headers(&self, headers: &mut BTreeMap<String, String>) {
+        for value in headers.values_mut() {
+            self.hide(value);
+        }
+        // A token that we did not make up is a secret all the same.
+        if let Some(other) = headers.get_mut("authorization")
+            && !self.secrets.iter().any(|(_, mark)| other.contains(mark))
+        {
+            let scheme = other
+                .split(' ')
+                .next()
+                .filter(|word| word.len() < other.len());
+            *other = format!("{} <another token>", scheme.unwrap_or(""))
+                .trim()
+                .to_owned();
+        }
+    }
+
+    fn hide_in_frame(&self, frame: &mut Frame) {
+        match frame {
+            Frame::Text(text) => self.hide(text),
+            Frame::NotUtf8(bytes)
+            | Frame::Binary(bytes)
+            | Frame::Ping(bytes)
+            | Frame::Pong(bytes) => {
+                let shown = String::from_utf8_lossy(bytes);
+                if self
+                    .secrets
+                    .iter()
+                    .any(|(secret, _)| shown.contains(secret))
+                {
+                    let mut shown = shown.into_owned();
+                    self.hide(&mut shown);
+                    *bytes = shown.into_bytes();
+                }
+            }
+        }
+    }
+
+    /// Replaces the secrets in a text, plain or as JSON spells them.
     fn hide(&self, text: &mut String) {
-        let spelled = serde_json::Value::from(self.secret.as_str()).to_string();
-        for form in [self.secret.as_str(), spelled.trim_matches('"')] {
-            if text.contains(form) {
-                *text = text.replace(form, TOKEN_MARK);
+        for (secret, mark) in &self.secrets {
+            let spelled = serde_json::Value::from(secret.as_str()).to_string();
+            for form in [secret.as_str(), spelled.trim_matches('"')] {
+                if text.contains(form) {
+                    *text = text.replace(form, mark);
+                }
             }
         }
     }
@@ -155,5 +204,78 @@ fn write_error(path: &Path, reason: std::io::Error) -> RunError {
     RunError::Write {
         path: path.display().to_string(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_hil_core::transcript::{HttpEndpoint, Upload};
+
+    use super::*;
+
+    #[test]
+    fn no_secret_of_an_http_request_is_left() {
+        let folder = std::env::temp_dir().join(format!("mcp-hil-recorder-{}", std::process::id()));
+        let secrets = [
+            ("hu\"sh", TOKEN_MARK),
+            ("quiet", "${OTHER}"),
+            ("", "${NONE}"),
+        ];
+        let recorder = Recorder::new(&folder, &secrets).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut facts = mcp_hil_core::capability::Facts::default();
+        facts
+            .variables
+            .insert("vision.token".into(), "quiet".into());
+        let exchange = HttpExchange {
+            endpoint: HttpEndpoint::Vision,
+            path: "/x?token=quiet".into(),
+            headers: [
+                ("authorization".into(), "Bearer quiet".into()),
+                ("x".into(), "hu\"sh".into()),
+            ]
+            .into(),
+            body: Some(Frame::Text("{\"token\":\"hu\\\"sh\"}".into())),
+            upload: Some(Upload {
+                question: Some("quiet?".into()),
+                file_name: Some("quiet".into()),
+                ..Upload::default()
+            }),
+            problem: Some("quiet".into()),
+            ..HttpExchange::unread()
+        };
+        let stranger = HttpExchange {
+            headers: [("authorization".into(), "Bearer foreign".into())].into(),
+            body: Some(Frame::NotUtf8(b"\xffquiet".to_vec())),
+            ..HttpExchange::unread()
+        };
+        for what in [
+            What::Http {
+                exchange: Box::new(exchange),
+            },
+            What::Http {
+                exchange: Box::new(stranger),
+            },
+            What::Sent {
+                role: mcp_hil_core::transcript::Role::Stimulus,
+                frame: Frame::Text("{\"token\":\"quiet\"}".into()),
+            },
+            What::Mark {
+                mark: Mark::Facts(Box::new(facts)),
+            },
+        ] {
+            let mut entry = Entry {
+                seq: 0,
+                at_us: 0,
+                case: "".into(),
+                step: None,
+                what,
+            };
+            recorder.scrub(&mut entry);
+            let shown = format!("{entry:?} {}", serde_json::to_string(&entry).unwrap());
+            for secret in ["hu\\\"sh", "quiet", "foreign", "7175696574"] {
+                assert!(!shown.contains(secret), "{secret}: {shown}");
+            }
+        }
     }
 }

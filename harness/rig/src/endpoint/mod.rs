@@ -1,3 +1,6 @@
 //! Where the harness listens: the device dials out, so the address exists before it boots.
 
+mod address;
+mod headers;
+pub mod http;
 pub mod websocket;

@@ -5,7 +5,7 @@
 
 use std::{
     mem,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -27,6 +27,7 @@ use tokio_tungstenite::{
     },
 };
 
+use super::{address::dialable, headers::headers_by_name};
 use crate::{
     error::RigError,
     link::{Handshake, Link, tap::Tap},
@@ -85,11 +86,7 @@ impl Endpoint {
     /// The URL that a device is told to dial. When it listens on all interfaces, the URL names
     /// the address of the one that leads out of this machine.
     pub fn url(&self) -> String {
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(outward_address(address.ip()));
-        }
-        format!("ws://{address}/xiaozhi/v1/")
+        format!("ws://{}/xiaozhi/v1/", dialable(self.address))
     }
 
     /// The next connection whose handshake is complete, in order of completion.
@@ -122,20 +119,24 @@ impl Drop for Endpoint {
 
 /// The list of refused connections; a flood of them is counted only.
 #[derive(Debug, Default, Clone)]
-struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
+pub(super) struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Refused {
-    fn add(&self, peer: SocketAddr, why: &str) {
+    pub(super) fn add(&self, peer: SocketAddr, why: &str) {
+        self.add_other(&format!("connection from {peer} refused: {why}"));
+    }
+
+    pub(super) fn add_other(&self, what: &str) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (list, more) = &mut *guard;
         if list.len() < MAX_REFUSED {
-            list.push(format!("connection from {peer} refused: {why}"));
+            list.push(what.to_owned());
         } else {
             *more += 1;
         }
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Vec<String> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut list, more) = mem::take(&mut *guard);
         if more > 0 {
@@ -207,24 +208,13 @@ async fn handshake(stream: TcpStream, peer: SocketAddr) -> Result<Link, String> 
 }
 
 fn read_request(request: &Request, peer: SocketAddr) -> Handshake {
-    let mut headers = std::collections::BTreeMap::<String, String>::new();
-    for (name, value) in request.headers() {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        headers
-            .entry(name.as_str().to_owned())
-            .and_modify(|all| {
-                all.push_str(", ");
-                all.push_str(&value);
-            })
-            .or_insert_with(|| value.clone().into_owned());
-    }
     let path = request
         .uri()
         .path_and_query()
         .map_or("/", |path| path.as_str());
     Handshake {
         path: path.to_owned(),
-        headers,
+        headers: headers_by_name(request.headers()),
         peer,
     }
 }
@@ -245,26 +235,4 @@ fn why_refused(error: &WsError) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-/// The address under which other machines reach this one, or the loopback address when there is
-/// no network. Connecting a UDP socket sends nothing; it only asks the routing table.
-fn outward_address(unspecified: IpAddr) -> IpAddr {
-    // Addresses reserved for documentation: routed as any other, never used by anybody.
-    let (far, loopback) = match unspecified {
-        IpAddr::V4(_) => (
-            IpAddr::from([192, 0, 2, 1]),
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-        ),
-        IpAddr::V6(_) => (
-            IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]),
-            IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ),
-    };
-    UdpSocket::bind((unspecified, 0))
-        .and_then(|socket| {
-            socket.connect((far, 9))?;
-            socket.local_addr()
-        })
-        .map_or(loopback, |address| address.ip())
 }
