@@ -3,6 +3,7 @@
 //! A live run writes it, a replay reads it, and the checks see nothing else. One entry is one
 //! line of a `transcripts/*.jsonl` file.
 
+mod audio;
 mod http;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::capability::Facts;
 use crate::wire::Frame;
 
+pub use audio::{AudioCounter, AudioSeen};
 pub use http::{HttpEndpoint, HttpExchange, Upload};
 
 /// The case under which the connection is made and the device gets known.
@@ -81,6 +83,11 @@ pub enum What {
     Http {
         /// Request and answer.
         exchange: Box<HttpExchange>,
+    },
+    /// What has come over the audio channel, as it stands.
+    Audio {
+        /// The counters.
+        seen: AudioSeen,
     },
     /// The target was started or came to its end.
     Target {
@@ -238,6 +245,13 @@ mod tests {
                     client_id: None,
                     problem: Some("too large".into()),
                 }),
+            },
+            What::Audio {
+                seen: AudioSeen {
+                    packets: 3,
+                    first_bad: Some("packet 1: 2 bytes".into()),
+                    ..AudioSeen::default()
+                },
             },
             What::Http {
                 exchange: Box::new(HttpExchange::unread()),

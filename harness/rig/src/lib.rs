@@ -13,6 +13,7 @@ mod error;
 pub mod link;
 pub mod target;
 
+pub use endpoint::audio::AudioSink;
 pub use endpoint::http::{Configuration, HttpServer, ServerTime};
 pub use endpoint::websocket::Endpoint;
 pub use error::RigError;

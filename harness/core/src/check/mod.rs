@@ -163,7 +163,7 @@ impl Judge {
                 }
                 Seen::Other
             }
-            What::Http { .. } => Seen::Other,
+            What::Http { .. } | What::Audio { .. } => Seen::Other,
             What::Target { event } => {
                 match event {
                     TargetEvent::Started => {
