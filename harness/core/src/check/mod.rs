@@ -194,6 +194,7 @@ impl Judge {
                 });
                 Seen::Other
             }
+            What::Http { .. } | What::Audio { .. } => Seen::Other,
             What::Target { event } => {
                 match event {
                     TargetEvent::Started => {

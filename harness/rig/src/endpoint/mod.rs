@@ -3,6 +3,10 @@
 pub(crate) mod acceptor;
 pub mod broker;
 pub mod mqtt;
+mod address;
+pub mod audio;
+mod headers;
+pub mod http;
 pub mod websocket;
 
 use std::net::SocketAddr;
