@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Capabilities that scenarios and requirements may ask for.
-pub(crate) const CAPABILITIES: [&str; 22] = [
+pub(crate) const CAPABILITIES: [&str; 25] = [
     "tools",
     "pages",
     "user-tools",
@@ -31,6 +31,9 @@ pub(crate) const CAPABILITIES: [&str; 22] = [
     "reinitialize",
     "notifications",
     "token",
+    "bootstrap",
+    "camera",
+    "channel",
 ];
 
 /// A requirement as its file has it.
