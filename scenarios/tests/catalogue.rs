@@ -95,6 +95,35 @@ const GENERIC_MORE: [&str; 18] = [
     "session.redial",
 ];
 
+/// Requirements on what comes beside the link: HTTP requests and audio packets.
+const GENERIC_BESIDE: [&str; 25] = [
+    "bootstrap.accept-language",
+    "bootstrap.activation-version",
+    "bootstrap.application",
+    "bootstrap.board",
+    "bootstrap.body",
+    "bootstrap.chip",
+    "bootstrap.client-id",
+    "bootstrap.content-type",
+    "bootstrap.device-id",
+    "bootstrap.format",
+    "bootstrap.mac",
+    "bootstrap.method",
+    "bootstrap.partitions",
+    "bootstrap.same-device",
+    "bootstrap.same-version",
+    "bootstrap.user-agent",
+    "bootstrap.uuid",
+    "channel.header",
+    "channel.sequence",
+    "channel.stops",
+    "vision.device-headers",
+    "vision.jpeg",
+    "vision.question",
+    "vision.token",
+    "vision.upload",
+];
+
 const SOURCES: [&str; 9] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
@@ -170,7 +199,11 @@ fn every_requirement_is_exercised() {
         .iter()
         .flat_map(|script| script.slugs.iter().map(|(slug, _)| slug.as_str()))
         .collect();
-    let generic: BTreeSet<&str> = GENERIC.into_iter().chain(GENERIC_MORE).collect();
+    let generic: BTreeSet<&str> = GENERIC
+        .into_iter()
+        .chain(GENERIC_MORE)
+        .chain(GENERIC_BESIDE)
+        .collect();
     let catalogue = catalogue();
     for slug in &generic {
         assert!(catalogue.contains_key(*slug), "no requirement `{slug}`");

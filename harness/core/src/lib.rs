@@ -18,6 +18,7 @@ pub mod capability;
 pub mod catalogue;
 pub mod check;
 pub mod conversation;
+pub mod identity;
 
 pub mod limits;
 pub mod obligation;

@@ -130,6 +130,9 @@ impl Session {
         if self.says_hello || self.transport == Transport::WebSocket {
             capabilities.insert("hello".into());
         }
+        if self.bootstrapped {
+            capabilities.insert("bootstrap".into());
+        }
         if self.told {
             capabilities.insert("configured".into());
         }
@@ -142,6 +145,10 @@ impl Session {
         if repeats {
             self.facts.capabilities.insert("reinitialize".into());
         }
+        let url = self.http.vision_url();
+        let vision = [("url", url), ("token", vision.token), ("reply", vision.reply)];
+        self.facts
+            .set("vision", vision.map(|(name, value)| (name, value.into())));
         if let Some((method, params)) = self.conversation.fence(false) {
             let variables = &mut self.facts.variables;
             variables.insert("good.method".into(), method.into());

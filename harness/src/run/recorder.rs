@@ -61,6 +61,13 @@ impl Recorder {
         })
     }
 
+    /// Hides one more secret, in the place of the earlier one with this mark.
+    pub(crate) fn hide_instead(&mut self, value: &str, mark: &'static str) {
+        self.secrets.retain(|(_, known)| *known != mark);
+        let value = value.to_owned();
+        self.secrets.extend(Secret { value, mark }.forms());
+    }
+
     /// Turns to the transcript of a case.
     pub(crate) fn begin_case(&mut self, case: &str) {
         self.flush();

@@ -14,15 +14,17 @@ use mcp_hil_core::limits::{
     MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::obligation::Owes;
+use mcp_hil_core::identity::Identity;
 use mcp_hil_core::transcript::{
-    Breach, Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What,
+    Breach, Entry, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, Transport, What,
 };
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_rig::{Endpoint, Incoming, Knock, Link, LinkLost, Target, TargetOutput};
+use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, Incoming, Knock, Link, LinkLost, Target, TargetOutput};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::recorder::Recorder;
+use crate::random::Random;
 
 /// How long a console line is waited for: it crosses another channel than the answer did.
 const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
@@ -90,6 +92,7 @@ pub(crate) struct Session {
     pub(crate) http: HttpServer,
     /// Where it sends its audio, over MQTT.
     pub(crate) audio: Option<AudioSink>,
+    pub(crate) random: Random,
     /// Packets of audio that the transcript tells of.
     audio_told: u64,
     /// What the device said of itself when it asked for its configuration.
@@ -137,6 +140,7 @@ impl Session {
         transport: Transport,
         target: Target,
         ports: Ports,
+        random: Random,
         recorder: Recorder,
         deadline: Duration,
         interrupt: watch::Receiver<bool>,
@@ -147,6 +151,7 @@ impl Session {
             http: ports.http,
             audio: ports.audio,
             audio_told: 0,
+            random,
             identity: None,
             link: None,
             judge: Judge::new(),
@@ -502,8 +507,8 @@ impl Session {
 
     /// Takes in an HTTP request of the device, which is answered already.
     fn requested(&mut self, exchange: HttpExchange) -> Next {
-        if exchange.endpoint == HttpEndpoint::Bootstrap && exchange.is_success() {
-            self.identity = Identity::read(&exchange).or(self.identity.take());
+        if exchange.endpoint == HttpEndpoint::Bootstrap && exchange.status == Some(200) {
+            self.identity = Identity::of_exchange(&exchange).or(self.identity.take());
             self.bootstrapped = true;
         }
         let exchange = Box::new(exchange);

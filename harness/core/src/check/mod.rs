@@ -7,6 +7,8 @@
 
 mod answer;
 mod attempt;
+mod bootstrap;
+mod channel;
 mod console;
 mod expectation;
 mod handshake;
@@ -19,6 +21,7 @@ mod refusal;
 mod sink;
 mod stray;
 mod unanswered;
+mod vision;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,6 +42,7 @@ use stray::Stray;
 
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
+pub use vision::VISION_AUTHORIZED;
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +93,9 @@ pub struct Judge {
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     lists: listing::Lists,
+    bootstrap: bootstrap::Bootstrap,
+    vision: vision::Vision,
+    channel: channel::Channel,
     notified: bool,
     /// What is owed for the frame that was sent last.
     duty: Duty,
@@ -164,6 +171,7 @@ impl Judge {
                 if let Some(connect) = mqtt {
                     mqtt::judge_connect(connect, seq, sink);
                 }
+                self.bootstrap.link_up(headers, seq, sink);
                 Seen::Other
             }
             What::LinkDown { by, why, breach } => {
@@ -194,7 +202,17 @@ impl Judge {
                 });
                 Seen::Other
             }
-            What::Http { .. } | What::Audio { .. } => Seen::Other,
+            What::Http { exchange } => {
+                let seq = logged.entry.seq;
+                self.bootstrap.exchange(exchange, seq, &mut self.sink);
+                self.vision.exchange(exchange, seq, &mut self.sink);
+                Seen::Other
+            }
+            What::Audio { seen } => {
+                let (at_us, seq) = (logged.entry.at_us, logged.entry.seq);
+                self.channel.heard(seen, at_us, seq, &mut self.sink);
+                Seen::Other
+            }
             What::Target { event } => {
                 match event {
                     TargetEvent::Started => {
@@ -282,6 +300,7 @@ impl Judge {
     fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
         if role == Role::Hello {
             self.link.server_hello(entry.seq, &mut self.sink);
+            self.channel.offered();
             return;
         }
         let duty = Duty::of(frame);
@@ -293,6 +312,7 @@ impl Judge {
             self.ping.clone_from(data);
         }
         let Frame::Text(text) = frame else { return };
+        self.channel.sent(text, self.link.session(), entry.at_us);
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
@@ -308,6 +328,10 @@ impl Judge {
         }
         if role == Role::Stimulus {
             self.last_owed = Some(duty.owes);
+        }
+        if legal {
+            let (method, tool) = (duty.method.as_deref(), duty.tool.as_deref());
+            self.vision.sent(method, tool, text);
         }
         if legal && duty.method.as_deref() == Some("initialize") {
             self.link.initialize(entry.seq);
@@ -470,6 +494,9 @@ impl Judge {
         answer::judge_owed(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
+        }
+        if open.duty.method.as_deref() == Some("initialize") {
+            self.bootstrap.initialized(payload, seq, &mut self.sink);
         }
         if self.link.number() > 1 {
             let current = open.link == self.link.number();
