@@ -44,7 +44,7 @@ fn packet(sequence: u32, audio: &[u8]) -> Vec<u8> {
     packet
 }
 
-async fn heard(sink: &mut AudioSink, packets: u64) {
+async fn heard(sink: &AudioSink, packets: u64) {
     timeout(LATEST, sink.heard(packets))
         .await
         .expect("the packets come");
@@ -64,7 +64,7 @@ async fn the_hello_section_can_be_used_by_stock_firmware() {
 
 #[tokio::test]
 async fn packets_are_counted_and_decrypted() {
-    let mut sink = sink().await;
+    let sink = sink().await;
     assert_eq!(sink.seen().idle_ms, None);
     let sender = sender().await;
     let audio = [0xf8, 0xff, 0xfe];
@@ -74,7 +74,7 @@ async fn packets_are_counted_and_decrypted() {
             .await
             .unwrap();
     }
-    heard(&mut sink, 3).await;
+    heard(&sink, 3).await;
     let seen = sink.seen();
     assert_eq!((seen.packets, seen.bytes), (3, 57));
     assert_eq!((&seen.first_bad, &seen.first_disorder), (&None, &None));
@@ -86,20 +86,20 @@ async fn packets_are_counted_and_decrypted() {
 
 #[tokio::test]
 async fn bad_packets_are_told_and_a_stranger_is_not_heard() {
-    let mut sink = sink().await;
+    let sink = sink().await;
     let (device, stranger) = (sender().await, sender().await);
     device
         .send_to(&packet(1, b"a"), sink.address())
         .await
         .unwrap();
-    heard(&mut sink, 1).await;
+    heard(&sink, 1).await;
     stranger.send_to(b"knock", sink.address()).await.unwrap();
     device.send_to(b"", sink.address()).await.unwrap();
     device
         .send_to(&packet(1, b"a"), sink.address())
         .await
         .unwrap();
-    heard(&mut sink, 3).await;
+    heard(&sink, 3).await;
     let seen = sink.seen();
     assert_eq!(seen.packets, 3);
     assert!(seen.first_bad.unwrap().starts_with("packet 2: 0 bytes"));
@@ -108,13 +108,13 @@ async fn bad_packets_are_told_and_a_stranger_is_not_heard() {
 
 #[tokio::test]
 async fn a_new_channel_begins_anew() {
-    let mut sink = sink().await;
+    let sink = sink().await;
     let first = sender().await;
     first
         .send_to(&packet(7, b"a"), sink.address())
         .await
         .unwrap();
-    heard(&mut sink, 1).await;
+    heard(&sink, 1).await;
     sink.renew([9; 20]);
     assert_eq!(sink.seen().packets, 0);
     assert_eq!(sink.section()["key"], "09".repeat(16));
@@ -128,21 +128,21 @@ async fn a_new_channel_begins_anew() {
         .send_to(&packet(2, b"a"), sink.address())
         .await
         .unwrap();
-    heard(&mut sink, 2).await;
+    heard(&sink, 1).await;
     assert!(sink.seen().first_bad.unwrap().contains("ssrc 01020304"));
 }
 
 #[tokio::test]
 async fn a_flood_keeps_counters_only() {
-    let mut sink = sink().await;
+    let sink = sink().await;
     let sender = sender().await;
     let address: SocketAddr = sink.address();
     let datagram = vec![0xff; 1200];
-    // The system drops what does not fit; some come, and the last word gets through in the end.
+    // The system drops what does not fit.
     for _ in 0..20_000 {
         sender.send_to(&datagram, address).await.unwrap();
     }
-    heard(&mut sink, 1000).await;
+    heard(&sink, 1000).await;
     let seen = sink.seen();
     assert!(seen.packets >= 1000 && seen.bytes == seen.packets * 1200);
     assert!(seen.first_bad.unwrap().starts_with("packet 1: type 0xff"));

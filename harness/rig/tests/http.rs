@@ -396,7 +396,7 @@ async fn a_crowd_of_connections_is_cut_and_told() {
 #[tokio::test]
 async fn exchanges_that_nobody_takes_are_counted_only() {
     let mut server = server().await;
-    for _ in 0..260 {
+    for _ in 0..68 {
         say(&server, b"GET / HTTP/1.1\r\n\r\n").await;
     }
     let refused = server.take_refused();

@@ -39,7 +39,7 @@ pub const RANDOM_BYTES: usize = 20;
 pub struct AudioSink {
     address: SocketAddr,
     channel: Arc<Mutex<Channel>>,
-    count: watch::Receiver<u64>,
+    count: Arc<watch::Sender<u64>>,
     drain: JoinHandle<()>,
 }
 
@@ -55,8 +55,8 @@ impl AudioSink {
         let socket = UdpSocket::bind(address).await.map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         let channel = Arc::new(Mutex::new(Channel::new(random)));
-        let (counted, count) = watch::channel(0);
-        let drain = tokio::spawn(drain(socket, channel.clone(), counted));
+        let count = Arc::new(watch::Sender::new(0));
+        let drain = tokio::spawn(drain(socket, channel.clone(), count.clone()));
         Ok(Self {
             address,
             channel,
@@ -72,7 +72,9 @@ impl AudioSink {
 
     /// Begins a channel with a key of its own; the counters begin anew.
     pub fn renew(&self, random: [u8; RANDOM_BYTES]) {
-        *self.channel() = Channel::new(random);
+        let mut channel = self.channel();
+        *channel = Channel::new(random);
+        self.count.send_replace(0);
     }
 
     /// The member `udp` of the server's hello. It holds the key: a secret.
@@ -100,16 +102,10 @@ impl AudioSink {
     }
 
     /// Waits until the channel has had so many packets. Cancel-safe.
-    pub async fn heard(&mut self, packets: u64) {
-        if self
-            .count
-            .wait_for(|count| *count >= packets)
-            .await
-            .is_err()
-        {
-            // The task ends only with its runtime.
-            std::future::pending().await
-        }
+    pub async fn heard(&self, packets: u64) {
+        let mut count = self.count.subscribe();
+        // The sender is ours: the wait cannot fail.
+        let _ = count.wait_for(|count| *count >= packets).await;
     }
 
     fn channel(&self) -> MutexGuard<'_, Channel> {
@@ -191,7 +187,7 @@ fn decrypt(key: &[u8; 16], header: &[u8; AUDIO_HEADER_BYTES], audio: &mut [u8]) 
 }
 
 /// Takes datagrams for ever.
-async fn drain(socket: UdpSocket, channel: Arc<Mutex<Channel>>, counted: watch::Sender<u64>) {
+async fn drain(socket: UdpSocket, channel: Arc<Mutex<Channel>>, counted: Arc<watch::Sender<u64>>) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match socket.recv_from(&mut buffer).await {

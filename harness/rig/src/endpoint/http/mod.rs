@@ -44,8 +44,9 @@ const VISION_PATH: &str = "/mcp/vision/explain";
 /// How long a connection may take for its request.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(MAX_HTTP_REQUEST_S);
 
-/// Most exchanges that wait to be taken; further ones are counted only.
-const MAX_WAITING: usize = 256;
+/// Most exchanges that wait to be taken; further ones are counted only. Each may hold a body of
+/// 1 MiB.
+const MAX_WAITING: usize = 64;
 
 /// A port on which the harness plays the HTTP side of the backend.
 #[derive(Debug)]
