@@ -145,10 +145,11 @@ impl Session {
         if repeats {
             self.facts.capabilities.insert("reinitialize".into());
         }
-        let url = self.http.vision_url();
-        let vision = [("url", url), ("token", vision.token), ("reply", vision.reply)];
-        self.facts
-            .set("vision", vision.map(|(name, value)| (name, value.into())));
+        for (name, value) in &self.told_variables {
+            self.facts
+                .variables
+                .insert((*name).to_owned(), value.as_str().into());
+        }
         if let Some((method, params)) = self.conversation.fence(false) {
             let variables = &mut self.facts.variables;
             variables.insert("good.method".into(), method.into());

@@ -40,7 +40,7 @@ const SHORT_LOOK: Duration = Duration::from_millis(400);
 const SHORT_LOOK_MQTT: Duration = Duration::from_millis(700);
 
 /// What the harness says about a picture.
-pub(super) const VISION_REPLY: &str = "mcp-hil has seen the picture";
+const VISION_REPLY: &str = "mcp-hil has seen the picture";
 
 /// An answer that takes longer makes the run long; people are told.
 const SLOW: Duration = Duration::from_millis(150);
@@ -141,12 +141,17 @@ async fn open(
     http.set_clock(clock);
     http.set_vision(&plan.vision_token, VISION_REPLY);
     let target = plan.dut.target(plan, transport, &endpoint.url(), &http.ota_url());
+    let told_variables = vec![
+        ("vision.url", http.vision_url()),
+        ("vision.token", plan.vision_token.clone()),
+        ("vision.reply", VISION_REPLY.to_owned()),
+    ];
     let ports = Ports {
         endpoint,
         http,
         audio,
     };
-    Ok(Session::new(
+    let mut session = Session::new(
         transport,
         target,
         ports,
@@ -154,7 +159,9 @@ async fn open(
         recorder,
         plan.deadline,
         interrupt,
-    ))
+    );
+    session.told_variables = told_variables;
+    Ok(session)
 }
 
 /// The time that devices are told. Their local time is UTC: nothing depends on it.

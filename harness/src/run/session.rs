@@ -93,6 +93,8 @@ pub(crate) struct Session {
     /// Where it sends its audio, over MQTT.
     pub(crate) audio: Option<AudioSink>,
     pub(crate) random: Random,
+    /// Variables for scenarios that are known before the device is.
+    pub(crate) told_variables: Vec<(&'static str, String)>,
     /// Packets of audio that the transcript tells of.
     audio_told: u64,
     /// What the device said of itself when it asked for its configuration.
@@ -151,6 +153,7 @@ impl Session {
             http: ports.http,
             audio: ports.audio,
             audio_told: 0,
+            told_variables: Vec::new(),
             random,
             identity: None,
             link: None,
