@@ -347,7 +347,7 @@ impl Session {
         let Some(link) = self.link.as_mut() else {
             return Next::Gone;
         };
-        tokio::select! {
+        let next = tokio::select! {
             () = stay_awake(awake) => Next::Deadline,
             output = self.target.next() => self.output(output),
             frame = link.recv() => match frame {
@@ -359,6 +359,19 @@ impl Session {
             },
             () = reach(until) => Next::Deadline,
             _ = self.interrupt.changed() => Next::Interrupted,
+        };
+        if next == Next::Seen(Seen::Asked) {
+            self.reply(at).await;
+        }
+        next
+    }
+
+    /// Answers the request of the device that was seen last, as a backend does.
+    async fn reply(&mut self, at: Option<&Arc<str>>) {
+        if let Some(answer) = self.judge.take_reply() {
+            let at = side(at.map_or("device", |at| at), "reply");
+            let frame = self.envelope(&answer.to_string());
+            self.send(&at, Role::Reply, frame, None).await;
         }
     }
 
