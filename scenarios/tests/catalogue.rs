@@ -75,11 +75,12 @@ const GENERIC: [&str; 64] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 5] = [
+const GENERIC_MORE: [&str; 6] = [
     "notifications.device-params",
     "session.hello-again",
     "session.new-id",
     "session.no-stale-answer",
+    "session.own-messages",
     "session.redial",
 ];
 

@@ -20,7 +20,8 @@ pub(crate) struct LinkState {
     number: u64,
     up: bool,
     session_id: String,
-    earlier_session: Option<String>,
+    /// The session ids of the earlier links, the latest one last.
+    earlier_sessions: Vec<String>,
     protocol_version: Option<String>,
     hello_seen: bool,
     text_seen: bool,
@@ -32,6 +33,8 @@ pub(crate) struct LinkState {
     initialize: Option<u64>,
     /// The wrong session id that was told of already.
     session_fault: Option<String>,
+    /// A wrong session id in the device's own messages was told of already.
+    own_fault: bool,
     /// The harness dropped the link and has not restarted the target since.
     dropped: bool,
 }
@@ -73,13 +76,18 @@ impl LinkState {
         if self.dropped {
             sink.held("session.redial");
         }
+        let mut earlier_sessions = std::mem::take(&mut self.earlier_sessions);
+        if self.number > 0 {
+            earlier_sessions.push(std::mem::take(&mut self.session_id));
+        }
         *self = Self {
             number: self.number + 1,
             up: true,
             session_id: session_id.to_owned(),
-            earlier_session: (self.number > 0).then(|| self.session_id.clone()),
+            earlier_sessions,
             protocol_version: headers.get("protocol-version").cloned(),
             session_fault: self.session_fault.take(),
+            own_fault: self.own_fault,
             ..Self::default()
         };
         if token_given {
@@ -238,6 +246,38 @@ impl LinkState {
         self.text_seen = true;
     }
 
+    /// A message that is neither `mcp` nor hello came: where its type carries a session id, it is the
+    /// current one (xiaozhi WebSocket, section 4.1).
+    pub(crate) fn own_message(&mut self, envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let kind = envelope.get("type").and_then(Value::as_str);
+        if !self.server_hello_sent || !matches!(kind, Some("listen" | "abort")) {
+            return;
+        }
+        let got = envelope.get("session_id");
+        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        // A wrong one may have been on its way before the device knew the session.
+        if self.own_fault || !(right || self.knows_session) {
+            return;
+        }
+        self.own_fault = !right;
+        let session = &self.session_id;
+        sink.test("session.own-messages", right, || {
+            let got = got.map_or_else(|| "absent".to_owned(), Value::to_string);
+            evidence(
+                format!("session_id \"{session}\" in the message"),
+                format!("session_id {got}"),
+                seq,
+            )
+        });
+    }
+
+    /// Whether a session id is that of an earlier link.
+    fn is_stale(&self, got: Option<&Value>) -> bool {
+        got.and_then(Value::as_str).is_some_and(|got| {
+            got != self.session_id && self.earlier_sessions.iter().any(|old| old == got)
+        })
+    }
+
     /// An `mcp` message came: it must carry the current session id.
     pub(crate) fn session_id(
         &mut self,
@@ -253,15 +293,13 @@ impl LinkState {
         }
         let got = envelope.get("session_id");
         let right = got.and_then(Value::as_str) == Some(&self.session_id);
-        let stale = got
-            .and_then(Value::as_str)
-            .is_some_and(|got| self.earlier_session.as_deref() == Some(got) && !right);
-        if self.earlier_session.is_some() && !self.session_checked {
+        let stale = self.is_stale(got);
+        if !self.earlier_sessions.is_empty() && !self.session_checked {
             self.session_checked = true;
             sink.test("session.new-id", !stale, || {
                 evidence(
                     "the session_id of the new hello",
-                    "the session_id of the earlier connection",
+                    "the session_id of an earlier connection",
                     seq,
                 )
             });

@@ -338,6 +338,8 @@ impl Judge {
         }
         self.link
             .message(message.kind(), seq, frame, &mut self.sink);
+        self.link
+            .own_message(&message.envelope, seq, &mut self.sink);
         if message.kind() != Some("mcp") {
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
             let own = message
