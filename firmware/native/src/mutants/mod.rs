@@ -20,6 +20,7 @@ mod notifications;
 mod robustness;
 mod session;
 mod volume;
+mod volume_states;
 
 use crate::defect::Defect;
 
@@ -67,6 +68,7 @@ const AREAS: &[Area] = &[
     ("robustness", robustness::MUTANTS),
     ("session", session::MUTANTS),
     ("volume", volume::MUTANTS),
+    ("volume", volume_states::MUTANTS),
 ];
 
 /// Every mutant, sorted by area.
