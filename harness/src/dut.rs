@@ -153,13 +153,7 @@ impl Dut {
 
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
-    pub fn target(
-        &self,
-        plan: &Plan,
-        transport: Transport,
-        url: &str,
-        ota_url: &str,
-    ) -> Target {
+    pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
         let command = match &self.how {
             How::Native { program, mutant } => {
                 let command = Command::direct(program);

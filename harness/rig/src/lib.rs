@@ -13,11 +13,11 @@ mod error;
 pub mod link;
 pub mod target;
 
+pub use endpoint::audio::AudioSink;
 pub use endpoint::broker::Broker;
+pub use endpoint::http::{Configuration, HttpServer, ServerTime};
 pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
-pub use endpoint::audio::AudioSink;
-pub use endpoint::http::{Configuration, HttpServer, ServerTime};
 pub use error::RigError;
 pub use link::{Handshake, Incoming, Link, LinkLost};
 pub use target::{Command, Process, Target, TargetOutput};

@@ -140,7 +140,9 @@ async fn open(
     http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
     http.set_clock(clock);
     http.set_vision(&plan.vision_token, VISION_REPLY);
-    let target = plan.dut.target(plan, transport, &endpoint.url(), &http.ota_url());
+    let target = plan
+        .dut
+        .target(plan, transport, &endpoint.url(), &http.ota_url());
     let told_variables = vec![
         ("vision.url", http.vision_url()),
         ("vision.token", plan.vision_token.clone()),

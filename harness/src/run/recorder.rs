@@ -248,11 +248,7 @@ mod tests {
     #[test]
     fn no_secret_of_an_http_request_is_left() {
         let folder = std::env::temp_dir().join(format!("mcp-hil-recorder-{}", std::process::id()));
-        let secrets = [
-            ("hu\"sh", "${ONE}"),
-            ("quiet", "${OTHER}"),
-            ("", "${NONE}"),
-        ];
+        let secrets = [("hu\"sh", "${ONE}"), ("quiet", "${OTHER}"), ("", "${NONE}")];
         let secrets = secrets.map(|(value, mark)| Secret {
             value: value.to_owned(),
             mark,

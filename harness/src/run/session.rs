@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::{Judge, Seen, side};
 use mcp_hil_core::conversation::Conversation;
+use mcp_hil_core::identity::Identity;
 use mcp_hil_core::limits::{
     MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::obligation::Owes;
-use mcp_hil_core::identity::Identity;
 use mcp_hil_core::transcript::{
-    Breach, Entry, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, Transport, What,
+    Breach, Entry, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, Transport,
+    What,
 };
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, Incoming, Knock, Link, LinkLost, Target, TargetOutput};
+use mcp_hil_rig::{
+    AudioSink, Endpoint, HttpServer, Incoming, Knock, Link, LinkLost, Target, TargetOutput,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -455,7 +458,19 @@ impl Session {
             let at = at.cloned().unwrap_or_else(|| "hello".into());
             Box::pin(self.say_hello(&at)).await;
         }
+        if next == Next::Seen(Seen::Asked) {
+            self.reply(at).await;
+        }
         next
+    }
+
+    /// Answers the request of the device that was seen last, as a backend does.
+    async fn reply(&mut self, at: Option<&Arc<str>>) {
+        if let Some(answer) = self.judge.take_reply() {
+            let at = side(at.map_or("device", |at| at), "reply");
+            let frame = self.envelope(&answer.to_string());
+            self.send(&at, Role::Reply, frame, Manner::Plain).await;
+        }
     }
 
     fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {

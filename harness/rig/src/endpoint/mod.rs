@@ -1,12 +1,12 @@
 //! Where the harness listens: the device dials out, so the address exists before it boots.
 
 pub(crate) mod acceptor;
-pub mod broker;
-pub mod mqtt;
 mod address;
 pub mod audio;
+pub mod broker;
 mod headers;
 pub mod http;
+pub mod mqtt;
 pub mod websocket;
 
 use std::net::SocketAddr;
