@@ -75,7 +75,7 @@ const GENERIC: [&str; 64] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 19] = [
+const GENERIC_MORE: [&str; 21] = [
     "hello.version-3",
     "mqtt.client-id",
     "mqtt.credentials",
@@ -95,6 +95,8 @@ const GENERIC_MORE: [&str; 19] = [
     "session.no-stale-answer",
     "session.own-messages",
     "session.redial",
+    "transport.same-answer",
+    "transport.same-text",
 ];
 
 /// Requirements on what comes beside the link: HTTP requests and audio packets.

@@ -16,7 +16,8 @@ pub const STATUS_TOOL: &str = "self.get_device_status";
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 31] = [
+pub const ALL: [&str; 32] = [
+    "both-transports",
     "websocket",
     "mqtt",
     "hello",
