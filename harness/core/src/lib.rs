@@ -11,6 +11,9 @@
 //! 6. [`check`]: pure judgements over the transcript;
 //! 7. [`verdict`] and [`baseline`]: what the findings amount to.
 //!
+//! Beside that flow stands [`gateway`]: the volume gateway, which shares nothing with its judge
+//! [`check::gateway`].
+//!
 //! Time is an argument everywhere (microseconds since the session began); nothing here sleeps.
 
 pub mod baseline;
@@ -18,7 +21,7 @@ pub mod capability;
 pub mod catalogue;
 pub mod check;
 pub mod conversation;
-
+pub mod gateway;
 pub mod limits;
 pub mod obligation;
 pub mod problem;
