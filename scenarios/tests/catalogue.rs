@@ -82,6 +82,14 @@ const GENERIC_MORE: [&str; 5] = [
     "session.redial",
 ];
 
+/// What the judge of gateways tests on every row of its table.
+const GATEWAY: [&str; 4] = [
+    "gateway.answer-request-id",
+    "gateway.call-shape",
+    "gateway.one-call",
+    "gateway.survives",
+];
+
 const SOURCES: [&str; 8] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
@@ -156,7 +164,14 @@ fn every_requirement_is_exercised() {
         .iter()
         .flat_map(|script| script.slugs.iter().map(|(slug, _)| slug.as_str()))
         .collect();
-    let generic: BTreeSet<&str> = GENERIC.into_iter().chain(GENERIC_MORE).collect();
+    let controls = common::controls();
+    let rows = controls.rows.iter().map(|row| row.requirement);
+    let generic: BTreeSet<&str> = GENERIC
+        .into_iter()
+        .chain(GENERIC_MORE)
+        .chain(GATEWAY)
+        .chain(rows)
+        .collect();
     let catalogue = catalogue();
     for slug in &generic {
         assert!(catalogue.contains_key(*slug), "no requirement `{slug}`");

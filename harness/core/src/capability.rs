@@ -13,7 +13,7 @@ use crate::wire::as_integer;
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 22] = [
+pub const ALL: [&str; 23] = [
     "tools",
     "pages",
     "user-tools",
@@ -36,6 +36,7 @@ pub const ALL: [&str; 22] = [
     "notifications",
     "reinitialize",
     "token",
+    "sut.gateway",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Capabilities that scenarios and requirements may ask for.
-pub(crate) const CAPABILITIES: [&str; 22] = [
+pub(crate) const CAPABILITIES: [&str; 23] = [
     "tools",
     "pages",
     "user-tools",
@@ -31,6 +31,7 @@ pub(crate) const CAPABILITIES: [&str; 22] = [
     "reinitialize",
     "notifications",
     "token",
+    "sut.gateway",
 ];
 
 /// A requirement as its file has it.
@@ -171,4 +172,13 @@ pub(crate) fn scripts() -> Vec<Script> {
             script
         })
         .collect()
+}
+
+/// The table of what a volume gateway must do.
+pub(crate) fn controls() -> mcp_hil_core::check::gateway::Table {
+    let (_, text) = mcp_hil_scenarios::vectors()
+        .iter()
+        .find(|(path, _)| *path == "vectors/device-control.json")
+        .expect("the vectors are embedded");
+    mcp_hil_core::check::gateway::Table::read(text).expect("the judge reads them")
 }
