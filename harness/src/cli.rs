@@ -38,6 +38,24 @@ pub struct RunArgs {
     #[arg(long, value_name = "DEVICE", default_value = "native")]
     pub dut: String,
 
+    /// What is under test: a device, or a volume gateway between a caller and a device
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Sut::Device)]
+    pub sut: Sut,
+
+    /// Where the gateway under test takes controls: mqtt://[user:password@]host:port/topic, with
+    /// `?reply=topic` where answers do not come on `<topic>/reply`
+    #[arg(long, value_name = "URL")]
+    pub gateway_in: Option<String>,
+
+    /// Where the gateway under test takes its device: ws://host:port/path, or
+    /// mqtt://host:port[/topic]
+    #[arg(long, value_name = "URL")]
+    pub gateway_out: Option<String>,
+
+    /// Start the gateway under test; it finds both addresses in MCP_HIL_GATEWAY_IN and _OUT
+    #[arg(long, value_name = "COMMAND")]
+    pub gateway_cmd: Option<String>,
+
     /// Seed one defect in the native device, to see it caught (`mcp-hil-native --list-mutants`)
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
@@ -94,6 +112,15 @@ pub struct RunArgs {
     /// How to report.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What is under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sut {
+    /// A device
+    Device,
+    /// A volume gateway
+    Gateway,
 }
 
 /// How to report.

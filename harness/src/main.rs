@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use clap::Parser;
-use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs};
+use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs, Sut};
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
-use mcp_hil::{exit, explain, run};
+use mcp_hil::sut::plan::GatewayPlan;
+use mcp_hil::{exit, explain, run, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -29,8 +30,21 @@ fn main() -> ExitCode {
     }))
 }
 
+/// What a run tries.
+enum Job {
+    Device(Box<Plan>),
+    Gateway(Box<GatewayPlan>),
+}
+
 fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
-    let plan = Plan::new(args)?;
+    let job = match args.sut {
+        Sut::Device => Job::Device(Box::new(Plan::new(args)?)),
+        Sut::Gateway => Job::Gateway(Box::new(GatewayPlan::new(args)?)),
+    };
+    let (folder, catalogue) = match &job {
+        Job::Device(plan) => (&plan.folder, &plan.catalogue),
+        Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
+    };
     // One thread: the harness and the device take turns, and a turn should not cost a wake-up.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -41,14 +55,11 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
                 "is the machine out of memory?",
             )
         })?;
-    let mut reporters = reporters(&args.output, &plan.catalogue);
-    reporters.add(
-        "report.json",
-        RecordFile::new(plan.folder.join("report.json")),
-    );
+    let mut reporters = reporters(&args.output, catalogue);
+    reporters.add("report.json", RecordFile::new(folder.join("report.json")));
     reporters.add(
         "junit.xml",
-        JunitFile::new(plan.folder.join("junit.xml"), plan.catalogue.clone()),
+        JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
     );
     let summary = runtime.block_on(async {
         let (stop, interrupt) = watch::channel(false);
@@ -61,7 +72,10 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
             stopping.next().await;
             std::process::exit(exit::INTERRUPTED.into());
         });
-        run::run(&plan, &mut reporters, interrupt).await
+        match &job {
+            Job::Device(plan) => run::run(plan, &mut reporters, interrupt).await,
+            Job::Gateway(plan) => sut::run(plan, &mut reporters, interrupt).await,
+        }
     });
     let exit = ending(&reporters, summary.exit);
     // What is still running are handshakes of strangers; nobody waits for them.

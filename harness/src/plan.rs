@@ -129,10 +129,7 @@ impl Plan {
             (None, true) => None,
             (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
         };
-        let now = OffsetDateTime::now_utc()
-            .replace_nanosecond(0)
-            .unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        let started = now.format(&Rfc3339).unwrap_or_default();
+        let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
@@ -181,6 +178,15 @@ impl Plan {
     }
 }
 
+/// The time as reports write it: RFC 3339, UTC, whole seconds.
+pub(crate) fn now() -> String {
+    OffsetDateTime::now_utc()
+        .replace_nanosecond(0)
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        .format(&Rfc3339)
+        .unwrap_or_default()
+}
+
 /// Reads a baseline file.
 pub(crate) fn read_baseline(path: &Path) -> Result<Baseline, Refusal> {
     let name = path.display().to_string();
@@ -194,7 +200,11 @@ pub(crate) fn read_baseline(path: &Path) -> Result<Baseline, Refusal> {
 }
 
 /// Makes the folder of a run, and the link `latest` to it.
-fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBuf), Refusal> {
+pub(crate) fn make_folder(
+    out: &Path,
+    stamp: &str,
+    dut: &str,
+) -> Result<(String, PathBuf), Refusal> {
     let refuse = |path: &Path, error: &std::io::Error| {
         Refusal::bench(
             format!("cannot make the run's folder `{}`: {error}", path.display()),

@@ -136,7 +136,7 @@ fn selects(selector: &str, case: &Case) -> bool {
     case.id.starts_with(selector) || case.requirements().contains(&selector)
 }
 
-fn rule_set(name: &str) -> Result<RuleSet, Refusal> {
+pub(crate) fn rule_set(name: &str) -> Result<RuleSet, Refusal> {
     RuleSet::named(name).ok_or_else(|| {
         let known = RuleSet::ALL.map(|(name, _)| format!("`{name}`")).join(", ");
         let hint = match nearest(name, RuleSet::ALL.iter().map(|(name, _)| *name)) {

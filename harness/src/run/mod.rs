@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::report::Reporters;
 
 pub use lane::LaneEnd;
+pub use recorder::{Recorder, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
 

@@ -14,7 +14,7 @@ const TOKEN_MARK: &str = "${MCP_HIL_WS_TOKEN}";
 
 /// The files of one lane.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     folder: PathBuf,
     transcript: Option<BufWriter<File>>,
     console: BufWriter<File>,
@@ -24,7 +24,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Makes the folders and the console log. `secret` never reaches a file.
-    pub(crate) fn new(folder: &Path, secret: &str) -> Result<Self, RunError> {
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be made.
+    pub fn new(folder: &Path, secret: &str) -> Result<Self, RunError> {
         let transcripts = folder.join("transcripts");
         std::fs::create_dir_all(&transcripts)
             .map_err(|reason| write_error(&transcripts, reason))?;
@@ -40,7 +44,7 @@ impl Recorder {
     }
 
     /// Turns to the transcript of a case.
-    pub(crate) fn begin_case(&mut self, case: &str) {
+    pub fn begin_case(&mut self, case: &str) {
         self.flush();
         let path = self.folder.join(transcript_name(case));
         match File::create(&path) {
@@ -53,7 +57,7 @@ impl Recorder {
     }
 
     /// Takes secrets out of an entry, in place.
-    pub(crate) fn scrub(&self, entry: &mut Entry) {
+    pub fn scrub(&self, entry: &mut Entry) {
         if self.secret.is_empty() {
             return;
         }
@@ -104,7 +108,7 @@ impl Recorder {
     }
 
     /// Writes an entry. A full disk is told once; the run goes on to its verdict.
-    pub(crate) fn write(&mut self, entry: &Entry) {
+    pub fn write(&mut self, entry: &Entry) {
         if let Some(file) = &mut self.transcript {
             let written = serde_json::to_writer(&mut *file, entry)
                 .map_err(std::io::Error::from)
@@ -125,7 +129,7 @@ impl Recorder {
     }
 
     /// Brings everything to the disk.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         let failed = [
             self.transcript.as_mut().and_then(|file| file.flush().err()),
             self.console.flush().err(),
@@ -137,7 +141,7 @@ impl Recorder {
     }
 
     /// The first failure to write.
-    pub(crate) fn take_failure(&mut self) -> Option<RunError> {
+    pub fn take_failure(&mut self) -> Option<RunError> {
         self.failed.take()
     }
 
@@ -147,7 +151,7 @@ impl Recorder {
 }
 
 /// The file of a case's transcript, relative to the run's folder.
-pub(crate) fn transcript_name(case: &str) -> String {
+pub fn transcript_name(case: &str) -> String {
     format!("transcripts/{}.jsonl", case.replace('/', "."))
 }
 

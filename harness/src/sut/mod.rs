@@ -1,0 +1,204 @@
+//! `mcp-hil run --sut gateway`: the harness plays a caller and a device, and judges what somebody
+//! else's volume gateway makes of control messages between the two.
+//!
+//! [`plan`] is read from the arguments, [`wire`] holds both connections, [`conversation`] carries
+//! out the rows of the table, [`device`] is what the harness plays to the gateway. Entries are
+//! judged by [`mcp_hil_core::check::gateway`]; events, reports and exit codes are those of any run.
+
+pub mod conversation;
+pub mod device;
+pub mod plan;
+pub mod wire;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::check::gateway::Table;
+use mcp_hil_core::transcript::BRING_UP;
+use mcp_hil_core::verdict::Verdict;
+use tokio::sync::watch;
+
+use crate::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
+use crate::report::Reporters;
+use crate::run::{Book, Recorder, RunError, Tally, exit_code, transcript_name};
+
+use conversation::{Bench, Conversation, End};
+use plan::GatewayPlan;
+use wire::Wire;
+
+/// What a gateway under test is called in reports, and as kind of target.
+pub const GATEWAY: &str = "gateway";
+
+/// The capability that requirements about gateways need.
+pub const CAPABILITY: &str = "sut.gateway";
+
+/// The table of controls that is built in.
+pub fn table() -> Arc<Table> {
+    let (_, text) = mcp_hil_scenarios::vectors()
+        .iter()
+        .find(|(path, _)| *path == "vectors/device-control.json")
+        .expect("the table is embedded");
+    Arc::new(Table::read(text).expect("a test reads the embedded table"))
+}
+
+/// The requirements for gateways, and no others.
+///
+/// # Errors
+///
+/// A mistake in the embedded file; a test reads it.
+pub fn catalogue(rules: &[RuleSet]) -> Result<Catalogue, mcp_hil_core::problem::Problem> {
+    let files = mcp_hil_scenarios::requirements().iter().copied();
+    let files = files.filter(|(path, _)| path.ends_with("/gateway.toml"));
+    Catalogue::load(files, rules.iter().copied())
+}
+
+/// The id of a row's case.
+pub fn case_id(row: &str) -> String {
+    format!("{GATEWAY}/{row}")
+}
+
+/// Carries out a plan and reports it as events. `interrupt` turns true on Ctrl-C.
+pub async fn run(
+    plan: &GatewayPlan,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+) -> Summary {
+    let began = Instant::now();
+    reporters.event(&Event::RunStarted(RunStarted {
+        schema: SCHEMA,
+        tool: crate::TOOL.into(),
+        run: plan.run.clone(),
+        started: plan.started.clone(),
+        seed: 0,
+        strict: plan.strict,
+        rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
+        duts: vec![DutInfo {
+            name: GATEWAY.into(),
+            target: GATEWAY.into(),
+            transport: plan.output.transport().into(),
+            fidelity: "a gateway between a caller and a device that the harness plays".into(),
+        }],
+        cases: plan.rows.len() + 1,
+    }));
+    let mut book = Book::default();
+    let (error, interrupted) = match open(plan).await {
+        Err(failed) => (Some(failed.to_string()), false),
+        Ok((bench, recorder)) => {
+            let mut conversation = Conversation::new(
+                bench,
+                table(),
+                recorder,
+                plan.deadline,
+                plan.connect_deadline,
+                interrupt,
+            );
+            let end = carry_out(plan, &mut conversation, &mut book, reporters).await;
+            let interrupted = conversation.is_interrupted();
+            let lost = conversation.close().await.map(|error| error.to_string());
+            (end.err().or(lost), interrupted)
+        }
+    };
+    let cases = book.into_cases();
+    let mut tally = Tally::new(plan.ruling(), plan.whole);
+    for case in &cases {
+        tally.case(case);
+    }
+    let capabilities = BTreeSet::from([CAPABILITY.to_owned()]);
+    let mut summary = tally.summary(Some(&capabilities));
+    summary.duts = 1;
+    summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    summary.interrupted = interrupted;
+    summary.bench_error = error;
+    summary.folder = plan.folder.display().to_string();
+    summary.exit = exit_code(&summary);
+    reporters.event(&Event::RunFinished(summary.clone()));
+    summary
+}
+
+async fn open(plan: &GatewayPlan) -> Result<(Wire, Recorder), RunError> {
+    let recorder = Recorder::new(&plan.folder, plan.input.password.as_deref().unwrap_or(""))?;
+    let wire = Wire::open(plan).await.map_err(RunError::NoConnection)?;
+    Ok((wire, recorder))
+}
+
+/// Carries out bring-up and all rows.
+///
+/// # Errors
+///
+/// No call ever came out.
+pub async fn carry_out<B: Bench>(
+    plan: &GatewayPlan,
+    conversation: &mut Conversation<B>,
+    book: &mut Book,
+    reporters: &mut Reporters<'_>,
+) -> Result<(), String> {
+    let began = Instant::now();
+    let blank = |id: String, title: &str| CaseReport {
+        dut: GATEWAY.into(),
+        transport: plan.output.transport().into(),
+        repro: plan.repro(&id),
+        transcript: Some(transcript_name(&id)),
+        case: id,
+        title: title.into(),
+        file: None,
+        verdict: Verdict::Pass,
+        reason: None,
+        known: false,
+        took_us: 0,
+        findings: Vec::new(),
+        exercised: Vec::new(),
+    };
+    let micros = |since: Instant| u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let Some(outcome) = conversation.bring_up().await else {
+        if conversation.is_interrupted() {
+            return Ok(());
+        }
+        return Err(plan.no_call(conversation.why_silent()));
+    };
+    let mut report = blank(
+        BRING_UP.into(),
+        "The gateway takes a control and calls the device",
+    );
+    report.took_us = micros(began);
+    reporters.event(&Event::DutReady(DutReady {
+        dut: report.dut.clone(),
+        transport: report.transport.clone(),
+        server: None,
+        facts: Facts {
+            capabilities: BTreeSet::from([CAPABILITY.to_owned()]),
+            ..Facts::default()
+        },
+        took_us: report.took_us,
+    }));
+    book.finish(report, outcome, &plan.ruling(), reporters);
+    for row in &plan.rows {
+        if conversation.is_interrupted() {
+            break;
+        }
+        let mut report = blank(case_id(&row.name), &row.title);
+        reporters.event(&Event::CaseStarted {
+            dut: report.dut.clone(),
+            transport: report.transport.clone(),
+            case: report.case.clone(),
+        });
+        let began = Instant::now();
+        match conversation.row(row).await {
+            End::Judged(outcome) => {
+                report.took_us = micros(began);
+                book.finish(report, outcome, &plan.ruling(), reporters);
+            }
+            End::Dead(why) => {
+                report.verdict = Verdict::Inconclusive;
+                report.reason = Some(why);
+                report.transcript = None;
+                book.add(report, reporters);
+            }
+            // Half a case shows nothing.
+            End::Interrupted => break,
+        }
+    }
+    Ok(())
+}
