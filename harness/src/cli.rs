@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mcp_hil_core::transcript::Transport;
 
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
@@ -22,6 +23,8 @@ pub struct Cli {
 pub enum Command {
     /// Run the suite against a device
     Run(Box<RunArgs>),
+    /// Take device_control messages over MQTT, drive a device, and bring its answers back
+    Gateway(Box<GatewayArgs>),
     /// List the cases, or the requirements
     List(ListArgs),
     /// Explain a requirement or a case
@@ -60,6 +63,15 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
+    /// How messages reach the device
+    #[arg(long, value_enum, default_value_t = Transports::Websocket, value_name = "NAME")]
+    pub transport: Transports,
+
+    /// Reach an MQTT device through this ordinary broker, to which it subscribes [default: the
+    /// harness is the broker]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub mqtt_broker: Option<String>,
+
     /// Run only the cases whose id begins so, or that judge this requirement (repeatable)
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
@@ -84,6 +96,11 @@ pub struct RunArgs {
     /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub connect_deadline: Option<f64>,
+
+    /// How long to wait for the device to connect again by itself after a drop, in seconds
+    /// [default: 3; 65 over MQTT]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub redial_deadline: Option<f64>,
 
     /// Rule set to hold the device to (repeatable) [default: xiaozhi and jsonrpc-2.0]
     #[arg(long, value_name = "NAME")]
@@ -114,6 +131,87 @@ pub struct RunArgs {
     pub output: OutputArgs,
 }
 
+/// Arguments of `gateway`.
+#[derive(Debug, Args)]
+pub struct GatewayArgs {
+    /// The device: `wait` (one that somebody else starts), `native` (the reference device as a
+    /// process) or `exec:<command>` (any program)
+    #[arg(long, value_name = "DEVICE", default_value = "wait")]
+    pub dut: String,
+
+    /// How the device connects
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = DeviceTransport::Websocket)]
+    pub transport: DeviceTransport,
+
+    /// Where the device dials [default: 127.0.0.1:8765; a free port unless `--dut wait`]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// The token that the device presents; over MQTT its password [default: none with `wait`]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "MCP_HIL_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+
+    /// Where callers connect over MQTT [default: 127.0.0.1:1884; none with `--broker`]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub control_listen: Option<SocketAddr>,
+
+    /// Meet callers at an ordinary MQTT broker
+    #[arg(long, value_name = "HOST:PORT")]
+    pub broker: Option<String>,
+
+    /// User name for the broker
+    #[arg(long, value_name = "NAME", requires = "broker")]
+    pub broker_user: Option<String>,
+
+    /// Password for the broker
+    #[arg(
+        long,
+        value_name = "PASSWORD",
+        env = "MCP_HIL_BROKER_PASSWORD",
+        hide_env_values = true
+    )]
+    pub broker_password: Option<String>,
+
+    /// The topic of controls
+    #[arg(long, value_name = "TOPIC", default_value = "device_control")]
+    pub control_topic: String,
+
+    /// The topic of answers
+    #[arg(long, value_name = "TOPIC", default_value = "device_control/reply")]
+    pub reply_topic: String,
+
+    /// Take ids from request ids as they are, also those that no 32-bit device can answer
+    #[arg(long)]
+    pub wide_ids: bool,
+
+    /// How long the device may take for an answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE, value_parser = seconds, allow_negative_numbers = true)]
+    pub deadline: f64,
+}
+
+/// How a device connects to the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DeviceTransport {
+    /// WebSocket
+    Websocket,
+    /// MQTT
+    Mqtt,
+}
+
+impl From<DeviceTransport> for Transport {
+    fn from(transport: DeviceTransport) -> Self {
+        match transport {
+            DeviceTransport::Websocket => Self::WebSocket,
+            DeviceTransport::Mqtt => Self::Mqtt,
+        }
+    }
+}
+
 /// What is under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sut {
@@ -121,6 +219,28 @@ pub enum Sut {
     Device,
     /// A volume gateway
     Gateway,
+}
+
+/// The transports of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transports {
+    /// WebSocket
+    Websocket,
+    /// MQTT
+    Mqtt,
+    /// One after the other; the answers are compared
+    Both,
+}
+
+impl Transports {
+    /// The transports, in the order in which they run.
+    pub fn list(self) -> Vec<Transport> {
+        match self {
+            Self::Websocket => vec![Transport::WebSocket],
+            Self::Mqtt => vec![Transport::Mqtt],
+            Self::Both => vec![Transport::WebSocket, Transport::Mqtt],
+        }
+    }
 }
 
 /// How to report.
@@ -237,6 +357,12 @@ impl RunArgs {
         }
         if self.deadline != DEFAULT_DEADLINE {
             text.push_str(&format!(" --deadline {}", self.deadline));
+        }
+        if let Some(broker) = &self.mqtt_broker {
+            text.push_str(&format!(" --mqtt-broker {broker}"));
+        }
+        if let Some(seconds) = self.redial_deadline {
+            text.push_str(&format!(" --redial-deadline {seconds}"));
         }
         if let Some(address) = self.listen {
             text.push_str(&format!(" --listen {address}"));

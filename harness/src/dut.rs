@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use mcp_hil_core::capability::Trust;
+use mcp_hil_core::transcript::Transport;
 use mcp_hil_rig::{Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
@@ -105,24 +106,34 @@ impl Dut {
     }
 
     /// What a person must do for the device to connect, if anything.
-    pub fn invitation(&self, url: &str, plan: &Plan) -> Option<String> {
+    pub fn invitation(&self, transport: Transport, url: &str, plan: &Plan) -> Option<String> {
         let How::Wait = self.how else { return None };
         let seconds = plan.connect_deadline.as_secs_f64();
-        let token = match plan.token {
-            Some(_) => ", with the token that you gave",
-            None => "",
+        let token = match (&plan.token, transport) {
+            (None, _) => "",
+            (Some(_), Transport::WebSocket) => ", with the token that you gave",
+            (Some(_), Transport::Mqtt) => ", with the token that you gave as its password",
+        };
+        let by = match transport {
+            Transport::WebSocket => "",
+            Transport::Mqtt => " over MQTT",
         };
         Some(format!(
-            "waiting up to {seconds} s for a device to dial {url}{token}"
+            "waiting up to {seconds} s for a device to dial {url}{by}{token}"
         ))
     }
 
     /// How a device that has not connected could.
-    pub fn how_to_connect(&self) -> &'static str {
-        match self.how {
-            How::Wait => "point the device at that address and make it dial, as by its button",
-            _ => {
-                "the device must dial the address in MCP_HIL_WS_URL with the token in MCP_HIL_WS_TOKEN"
+    pub fn how_to_connect(&self, transport: Transport) -> &'static str {
+        match (&self.how, transport) {
+            (How::Wait, _) => "point the device at that address and make it dial, as by its button",
+            (_, Transport::WebSocket) => {
+                "the device must dial the address in MCP_HIL_WS_URL with the token in \
+                 MCP_HIL_WS_TOKEN"
+            }
+            (_, Transport::Mqtt) => {
+                "the device must connect by MQTT to MCP_HIL_MQTT_ENDPOINT, with MCP_HIL_MQTT_CLIENT_ID, \
+                 MCP_HIL_MQTT_USERNAME and MCP_HIL_MQTT_PASSWORD"
             }
         }
     }
@@ -140,25 +151,41 @@ impl Dut {
         }
     }
 
-    /// The target, not yet started.
-    pub fn target(&self, url: &str, token: &str) -> Target {
-        let command = match &self.how {
+    /// The command that starts it; `None` when somebody else does.
+    pub fn command(&self) -> Option<Command> {
+        match &self.how {
             How::Native { program, mutant } => {
                 let command = Command::direct(program);
-                match mutant {
+                Some(match mutant {
                     Some(name) => command.arg("--mutant").arg(name),
                     None => command,
-                }
+                })
             }
-            How::Exec(line) => Command::shell(line),
-            How::Wait => return Target::Wait,
+            How::Exec(line) => Some(Command::shell(line)),
+            How::Wait => None,
+        }
+    }
+
+    /// The target, not yet started. It is told by its environment where to dial; the names are a
+    /// public contract.
+    pub fn target(&self, plan: &Plan, transport: Transport, url: &str) -> Target {
+        let Some(command) = self.command() else {
+            return Target::Wait;
         };
-        Target::Process(Process::new(
-            command
-                .env("MCP_HIL_TRANSPORT", "websocket")
+        let command = command.env("MCP_HIL_TRANSPORT", transport.name());
+        let token = plan.token.as_deref().unwrap_or_default();
+        let command = match transport {
+            Transport::WebSocket => command
                 .env("MCP_HIL_WS_URL", url)
                 .env("MCP_HIL_WS_TOKEN", token),
-        ))
+            Transport::Mqtt => command
+                .env("MCP_HIL_MQTT_ENDPOINT", url)
+                .env("MCP_HIL_MQTT_CLIENT_ID", &plan.mqtt.client_id)
+                .env("MCP_HIL_MQTT_USERNAME", &plan.mqtt.username)
+                .env("MCP_HIL_MQTT_PASSWORD", &plan.mqtt.password)
+                .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic),
+        };
+        Target::Process(Process::new(command))
     }
 }
 

@@ -9,6 +9,7 @@ pub mod dut;
 pub mod event;
 pub mod exit;
 pub mod explain;
+pub mod gateway;
 pub mod mqtt;
 pub mod plan;
 pub mod random;

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use clap::Parser;
-use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs, Sut};
+use mcp_hil::cli::{
+    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, Sut,
+};
+use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{exit, explain, run, sut};
+use mcp_hil::{exit, explain, gateway, run, sut};
 use mcp_hil_core::catalogue::Catalogue;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -21,6 +25,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run_suite(&args),
         Command::Replay(args) => replay(&args),
+        Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
     };
@@ -45,16 +50,7 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
         Job::Device(plan) => (&plan.folder, &plan.catalogue),
         Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
     };
-    // One thread: the harness and the device take turns, and a turn should not cost a wake-up.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Refusal::bench(
-                format!("cannot start: {error}"),
-                "is the machine out of memory?",
-            )
-        })?;
+    let runtime = runtime()?;
     let mut reporters = reporters(&args.output, catalogue);
     reporters.add("report.json", RecordFile::new(folder.join("report.json")));
     reporters.add(
@@ -62,16 +58,7 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
         JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
     );
     let summary = runtime.block_on(async {
-        let (stop, interrupt) = watch::channel(false);
-        // From here on, not from when the task is first polled.
-        let mut stopping = Stopping::new();
-        tokio::spawn(async move {
-            // The first signal ends the run with its reports; the second one ends it at once.
-            stopping.next().await;
-            let _ = stop.send(true);
-            stopping.next().await;
-            std::process::exit(exit::INTERRUPTED.into());
-        });
+        let interrupt = interrupted();
         match &job {
             Job::Device(plan) => run::run(plan, &mut reporters, interrupt).await,
             Job::Gateway(plan) => sut::run(plan, &mut reporters, interrupt).await,
@@ -81,6 +68,42 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     // What is still running are handshakes of strangers; nobody waits for them.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+fn run_gateway(args: &GatewayArgs) -> Result<u8, Refusal> {
+    let setup = GatewaySetup::new(args)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async { gateway::run(&setup, interrupted()).await });
+    runtime.shutdown_background();
+    ended
+}
+
+/// One thread: the harness and the device take turns, and a turn should not cost a wake-up.
+fn runtime() -> Result<Runtime, Refusal> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| {
+        Refusal::bench(
+            format!("cannot start: {error}"),
+            "is the machine out of memory?",
+        )
+    })
+}
+
+/// Turns true with the first signal, which ends the run with its reports; the second one ends the
+/// program at once.
+fn interrupted() -> watch::Receiver<bool> {
+    let (stop, interrupt) = watch::channel(false);
+    // From here on, not from when the task is first polled.
+    let mut stopping = Stopping::new();
+    tokio::spawn(async move {
+        stopping.next().await;
+        let _ = stop.send(true);
+        stopping.next().await;
+        std::process::exit(exit::INTERRUPTED.into());
+    });
+    interrupt
 }
 
 /// The signals that stop a run: Ctrl-C, an end asked for by a CI runner, a terminal that closed.

@@ -9,6 +9,8 @@ use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::scenario::Case;
+use mcp_hil_core::transcript::Transport;
+use mcp_hil_rig::{Broker, MqttTerms};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -16,7 +18,7 @@ use crate::cli::RunArgs;
 use crate::dut::{Dut, How};
 use crate::exit;
 use crate::random::Random;
-use crate::run::Ruling;
+use crate::run::{Ruling, Secret};
 use crate::suite::Suite;
 
 /// A plan that cannot be made: what is wrong, and the exit code that says so.
@@ -57,13 +59,17 @@ impl From<Problem> for Refusal {
 }
 
 /// Shortest token that can be told from other text.
-const SHORTEST_TOKEN: usize = 8;
+pub(crate) const SHORTEST_TOKEN: usize = 8;
 
 /// What is going to run.
 #[derive(Debug)]
 pub struct Plan {
     /// The device.
     pub dut: Dut,
+    /// The transports, in the order in which they run.
+    pub transports: Vec<Transport>,
+    /// What an MQTT device is told.
+    pub mqtt: MqttPlan,
     /// The cases, in the order in which they run.
     pub cases: Vec<Case>,
     /// Whether all cases of the suite were selected.
@@ -86,6 +92,8 @@ pub struct Plan {
     pub deadline: Duration,
     /// How long the device's connection is waited for.
     pub connect_deadline: Duration,
+    /// How long it may stay away after a drop, when that was given.
+    redial_deadline: Option<Duration>,
     /// Name of the run.
     pub run: String,
     /// When it began, RFC 3339, UTC.
@@ -135,7 +143,12 @@ impl Plan {
         let connect = args
             .connect_deadline
             .unwrap_or(if waits { 120.0 } else { 20.0 });
+        let transports = args.transport.list();
+        let mqtt = MqttPlan::new(args, waits, token.as_deref(), seed, &transports)?;
         Ok(Self {
+            transports,
+            mqtt,
+            redial_deadline: args.redial_deadline.map(Duration::from_secs_f64),
             dut,
             cases,
             whole_suite,
@@ -168,10 +181,37 @@ impl Plan {
         }
     }
 
+    /// How long the device may take to connect again by itself after a drop. Stock devices try
+    /// again after ten seconds over MQTT and at last after sixty (device-protocol 3.1); over
+    /// WebSocket those that come back by themselves do so soon.
+    pub fn redial_deadline(&self, transport: Transport) -> Duration {
+        self.redial_deadline.unwrap_or(match transport {
+            Transport::WebSocket => Duration::from_secs(3),
+            Transport::Mqtt => Duration::from_secs(65),
+        })
+    }
+
+    /// What must never reach a file.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let secret = |value: &str, mark| Secret {
+            value: value.to_owned(),
+            mark,
+        };
+        let mut secrets = vec![secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}")];
+        if let Some(token) = &self.token {
+            secrets.insert(0, secret(token, "${MCP_HIL_WS_TOKEN}"));
+        }
+        secrets
+    }
+
     /// The command that runs a case again.
-    pub fn repro(&self, case: &str) -> String {
+    pub fn repro(&self, case: &str, transport: Transport) -> String {
+        let over = match transport {
+            Transport::WebSocket => "",
+            Transport::Mqtt => " --transport mqtt",
+        };
         format!(
-            "mcp-hil run --dut {} --only {case}{}",
+            "mcp-hil run --dut {}{over} --only {case}{}",
             self.dut.spec(),
             self.repro_arguments
         )
@@ -185,6 +225,92 @@ pub(crate) fn now() -> String {
         .unwrap_or(OffsetDateTime::UNIX_EPOCH)
         .format(&Rfc3339)
         .unwrap_or_default()
+}
+
+/// What an MQTT device is told, and what it is held to.
+#[derive(Debug)]
+pub struct MqttPlan {
+    /// Its client id.
+    pub client_id: String,
+    /// Its user name.
+    pub username: String,
+    /// Its password.
+    pub password: String,
+    /// Where it publishes. Stock servers name it so.
+    pub publish_topic: String,
+    /// The ordinary broker between, if one stands there.
+    pub broker: Option<Broker>,
+    /// Whether the device was told all that: nobody told a device that somebody else starts.
+    told: bool,
+    /// Whether it must present a password.
+    guarded: bool,
+}
+
+impl MqttPlan {
+    fn new(
+        args: &RunArgs,
+        waits: bool,
+        token: Option<&str>,
+        seed: u64,
+        transports: &[Transport],
+    ) -> Result<Self, Refusal> {
+        let mut random = Random::new(Random::seed().rotate_left(31) ^ seed);
+        let (device, password) = (random.uuid(), random.uuid());
+        let publish_topic = "device-server".to_owned();
+        let client_id = format!("mcp-hil@@@{}@@@{device}", &device[..8]);
+        let broker = match &args.mqtt_broker {
+            None => None,
+            Some(_) if !transports.contains(&Transport::Mqtt) => {
+                return Err(Refusal::usage(
+                    "`--mqtt-broker` without MQTT: expected `--transport mqtt` or `both` beside it",
+                    "add `--transport mqtt`",
+                ));
+            }
+            Some(address) => {
+                let parts = address.rsplit_once(':');
+                let parsed = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+                let Some((host, port)) = parsed.filter(|(host, _)| !host.is_empty()) else {
+                    return Err(Refusal::usage(
+                        format!("`--mqtt-broker {address}`: expected `host:port`"),
+                        "for example `--mqtt-broker 127.0.0.1:1883`",
+                    ));
+                };
+                Some(Broker {
+                    host: host.to_owned(),
+                    port,
+                    credentials: None,
+                    publish_topic: publish_topic.clone(),
+                    subscribe_topic: format!("devices/p2p/{}", &device[..8]),
+                    client_id: format!("mcp-hil-{}", &device[..8]),
+                })
+            }
+        };
+        Ok(Self {
+            client_id,
+            username: "mcp-hil".to_owned(),
+            // Whoever starts the device by hand gives the token as its password.
+            password: match token {
+                Some(token) if waits => token.to_owned(),
+                _ => password,
+            },
+            publish_topic,
+            broker,
+            told: !waits,
+            guarded: !waits || token.is_some(),
+        })
+    }
+
+    /// What the endpoint holds devices to.
+    pub fn terms(&self) -> MqttTerms {
+        MqttTerms {
+            credentials: self
+                .guarded
+                .then(|| (self.username.clone(), self.password.clone())),
+            client_id: self.told.then(|| self.client_id.clone()),
+            publish_topic: self.told.then(|| self.publish_topic.clone()),
+            push_topic: None,
+        }
+    }
 }
 
 /// Reads a baseline file.

@@ -11,7 +11,7 @@ use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
 
 use crate::cli::ReplayArgs;
-use crate::event::{CaseReport, Event, Summary};
+use crate::event::{CaseReport, DutInfo, Event, Summary};
 use crate::plan::{Refusal, read_baseline};
 use crate::report::{Record, Reporters};
 use crate::run::{Book, Ruling, Tally, exit_code};
@@ -23,7 +23,8 @@ pub struct Replay {
     /// The suite, with the rule sets of that run.
     pub suite: Suite,
     record: Record,
-    entries: Vec<Entry>,
+    /// What was recorded over each transport.
+    lanes: Vec<Recorded>,
     baseline: Option<Baseline>,
     strict: bool,
     folder: String,
@@ -50,11 +51,16 @@ impl Replay {
             )
         })?;
         let suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
-        let entries = read_transcripts(&args.run.join("transcripts"))?;
+        let lanes = record
+            .run
+            .duts
+            .iter()
+            .map(|dut| Recorded::read(&args.run, dut))
+            .collect::<Result<_, _>>()?;
         check_whole(&record, &suite, &args.run)?;
         Ok(Self {
             suite,
-            entries,
+            lanes,
             strict: args.strict || record.run.strict,
             record,
             baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
@@ -73,13 +79,23 @@ impl Replay {
             today: &today,
         };
         reporters.event(&Event::RunStarted(started));
-        let (cases, facts) = self.judge(&ruling, reporters);
+        let mut lanes = Vec::new();
+        for lane in &self.lanes {
+            lanes.push((lane, self.judge(lane, &ruling, reporters)));
+        }
+        let cases: Vec<CaseReport> = lanes
+            .iter_mut()
+            .flat_map(|(_, (cases, _))| std::mem::take(cases))
+            .collect();
         let mut tally = Tally::new(
             ruling,
             !self.record.summary.unexercised.is_empty() || self.is_whole(&cases),
         );
-        for case in &cases {
-            tally.case(case);
+        cases.iter().for_each(|case| tally.case(case));
+        for (lane, (_, facts)) in &lanes {
+            if let Some(facts) = facts {
+                tally.device(&lane.dut, &lane.transport, &facts.capabilities);
+            }
         }
         let recorded = &self.record.summary;
         let mut summary = Summary {
@@ -88,7 +104,7 @@ impl Replay {
             folder: self.folder.clone(),
             bench_error: recorded.bench_error.clone(),
             interrupted: recorded.interrupted,
-            ..tally.summary(facts.as_ref().map(|facts| &facts.capabilities))
+            ..tally.summary()
         };
         summary.exit = exit_code(&summary);
         reporters.event(&Event::RunFinished(summary.clone()));
@@ -97,6 +113,7 @@ impl Replay {
 
     fn judge(
         &self,
+        lane: &Recorded,
         ruling: &Ruling<'_>,
         reporters: &mut Reporters<'_>,
     ) -> (Vec<CaseReport>, Option<Facts>) {
@@ -107,12 +124,13 @@ impl Replay {
             .map(|case| (&*case.id, case))
             .collect();
         let mut by_case: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-        for entry in &self.entries {
+        for entry in &lane.entries {
             by_case.entry(&entry.case).or_default().push(entry);
         }
         let (mut judge, mut facts, mut book) = (Judge::new(), None, Book::default());
         // The record has the cases in the order in which they ran.
-        for recorded in &self.record.cases {
+        let recorded = self.record.cases.iter();
+        for recorded in recorded.filter(|case| lane.ran(case)) {
             let blank = CaseReport {
                 findings: Vec::new(),
                 exercised: Vec::new(),
@@ -152,7 +170,7 @@ impl Replay {
             if judge.has_notified() {
                 facts.capabilities.insert("notifications".into());
             }
-            if self.entries.iter().any(token_given) {
+            if lane.entries.iter().any(token_given) {
                 facts.capabilities.insert("token".into());
             }
         }
@@ -165,6 +183,34 @@ impl Replay {
             .cases
             .iter()
             .all(|case| cases.iter().any(|report| report.case == *case.id))
+    }
+}
+
+/// What was recorded of one device over one transport.
+#[derive(Debug)]
+struct Recorded {
+    dut: String,
+    transport: String,
+    entries: Vec<Entry>,
+}
+
+impl Recorded {
+    fn read(run: &Path, dut: &DutInfo) -> Result<Self, Refusal> {
+        let folder = run.join(&dut.transport).join("transcripts");
+        // A run that ended before its second transport has no folder for that.
+        let entries = match folder.exists() {
+            true => read_transcripts(&folder)?,
+            false => Vec::new(),
+        };
+        Ok(Self {
+            dut: dut.name.clone(),
+            transport: dut.transport.clone(),
+            entries,
+        })
+    }
+
+    fn ran(&self, case: &CaseReport) -> bool {
+        case.dut == self.dut && case.transport == self.transport
     }
 }
 

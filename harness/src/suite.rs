@@ -23,7 +23,7 @@ pub struct Suite {
 
 /// The areas in the order in which they run: what later ones build on comes first, what may hurt
 /// the device last.
-const AREAS: [&str; 13] = [
+const AREAS: [&str; 14] = [
     "initialize",
     "list",
     "jsonrpc",
@@ -35,6 +35,7 @@ const AREAS: [&str; 13] = [
     "volume",
     "envelope",
     "hello",
+    "mqtt",
     "session",
     "robustness",
 ];

@@ -524,7 +524,7 @@ fn run(name: &str, defect: &Defect, rows: &[&str]) -> Vec<CaseReport> {
             coming: VecDeque::new(),
             dead: false,
         };
-        let recorder = Recorder::new(&plan.folder, "").expect("the folder can be written");
+        let recorder = Recorder::new(&plan.folder, Vec::new()).expect("the folder can be written");
         let (_stop, interrupt) = watch::channel(false);
         let mut conversation = Conversation::new(
             bench,

@@ -74,7 +74,20 @@ const GENERIC: [&str; 63] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 5] = [
+const GENERIC_MORE: [&str; 18] = [
+    "hello.version-3",
+    "mqtt.client-id",
+    "mqtt.credentials",
+    "mqtt.keep-alive",
+    "mqtt.one-connect",
+    "mqtt.packet-size",
+    "mqtt.packets",
+    "mqtt.puback",
+    "mqtt.publish-topic",
+    "mqtt.qos",
+    "mqtt.qos-0",
+    "mqtt.reconnect",
+    "mqtt.retain",
     "notifications.device-params",
     "session.hello-again",
     "session.new-id",
@@ -90,12 +103,13 @@ const GATEWAY: [&str; 4] = [
     "gateway.survives",
 ];
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
     "xiaozhi volume workflow",
     "JSON-RPC 2.0",
     "MCP 2024-11-05",
+    "MQTT 3.1.1",
     "RFC 6455",
     "RFC 8259",
     "measured devices",

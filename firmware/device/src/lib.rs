@@ -2,7 +2,7 @@
 //!
 //! It is a state machine without input and output of its own: a *body* (a process on the host, an
 //! image for a chip) feeds it text frames and the time, and drains [`Output`]s: frames to send,
-//! console lines to print, a restart to perform. It needs `alloc` and nothing else, so that the
+//! requests to make, console lines to print, a restart to perform. It needs `alloc` and nothing else, so that the
 //! same code answers on a desk and on a board.
 //!
 //! ```
@@ -27,19 +27,26 @@ extern crate alloc;
 
 mod arguments;
 mod board;
+mod bootstrap;
+mod channel;
 mod console;
 mod device;
+mod http;
+mod identity;
 mod json;
 mod mcp;
 mod registry;
 mod rpc;
 mod state;
 mod tools;
+mod vision;
 
 pub use arguments::{ArgumentError, Arguments, Value};
 pub use board::{Board, Light, Motion, Screen, Speaker};
 pub use console::Level;
-pub use device::{Device, Identity, Output};
+pub use device::{Device, Output};
+pub use http::{HttpOutcome, HttpRequest, HttpResponse, Purpose};
+pub use identity::{Identity, MqttSettings, Transport};
 pub use mcp::Vision;
 pub use registry::{Handler, Property, Range, RegisterError, Registry, Tool, ToolFailure};
 pub use rpc::{Id, RpcError};

@@ -110,12 +110,15 @@ pub(crate) fn call(
         Ok(arguments) => arguments,
         Err(error) => return refuse(effects, error.to_string()),
     };
-    let (text, is_error) = match (tool.handler)(board, &arguments, effects) {
+    Ok(text_result((tool.handler)(board, &arguments, effects)))
+}
+
+/// The result of a tool: a text, or with `isError` true what went wrong.
+pub(crate) fn text_result(outcome: Result<String, ToolFailure>) -> String {
+    let (text, is_error) = match outcome {
         Ok(text) => (text, false),
         Err(ToolFailure(text)) => (text, true),
     };
     let text = json::string(&text);
-    Ok(format!(
-        "{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":{is_error}}}"
-    ))
+    format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"isError\":{is_error}}}")
 }

@@ -3,12 +3,15 @@
 use std::process;
 use std::time::{Duration, Instant};
 
-use reference_device::{Device, Identity, Output, State};
+use reference_device::{Device, HttpRequest, Identity, Output, Purpose, State, Transport};
 
 use crate::console::{self, Reset};
 use crate::defect::Defect;
 use crate::hooks::{Act, Flow, Hands, Inbound, Outbound, Request};
+use crate::http;
 use crate::link::{Event, Frame, Link};
+use crate::mqtt::{ConnectPlan, MqttLink, Publication};
+use crate::udp::AudioSocket;
 
 /// Between two attempts to dial.
 const REDIAL_PAUSE: Duration = Duration::from_millis(100);
@@ -16,8 +19,17 @@ const REDIAL_PAUSE: Duration = Duration::from_millis(100);
 const REDIAL_LIMIT: Duration = Duration::from_secs(3);
 /// How long a read may last when nothing is due at all.
 const IDLE: Duration = Duration::from_secs(1);
+/// From a crash at boot to the next boot.
+const CRASH_PAUSE_MS: u64 = 200;
 /// Nobody listens.
 const EXIT_NO_SERVER: u8 = 1;
+
+/// The connection to the server.
+#[derive(Debug)]
+enum Line {
+    Websocket(Box<Link>),
+    Mqtt(MqttLink),
+}
 
 /// The device with its socket, its clock and its console.
 #[derive(Debug)]
@@ -26,7 +38,10 @@ pub(crate) struct Body {
     defect: Option<Defect>,
     delay_ms: u64,
     started: Instant,
-    link: Option<Link>,
+    /// When a server last said that a person has to enter a code, for which the device waits.
+    activated: Instant,
+    link: Option<Line>,
+    audio: AudioSocket,
     hung: bool,
     /// What is to be done later, and when, in milliseconds of [`Body::now`].
     schedule: Vec<(u64, Act)>,
@@ -39,7 +54,9 @@ impl Body {
             defect,
             delay_ms,
             started: Instant::now(),
+            activated: Instant::now(),
             link: None,
+            audio: AudioSocket::default(),
             hung: false,
             schedule: Vec::new(),
         }
@@ -48,12 +65,32 @@ impl Body {
     /// Runs until nobody listens any more; the exit code.
     pub(crate) fn run(&mut self) -> u8 {
         self.boot(Reset::PowerOn);
-        while self.dial() {
+        while self.configure() && self.dial() {
             self.converse();
         }
         let uptime = self.now();
-        console::print(&format!("E ({uptime}) WS: Nobody listens, giving up"));
+        let tag = if self.device.is_configured() {
+            self.device.identity().transport.tag()
+        } else {
+            "Ota"
+        };
+        console::print(&format!("E ({uptime}) {tag}: Nobody listens, giving up"));
         EXIT_NO_SERVER
+    }
+
+    /// Waits until the device knows where to dial; false when nobody tells it.
+    fn configure(&mut self) -> bool {
+        let begin = Instant::now();
+        self.activated = begin;
+        while !self.device.is_configured() {
+            let waited = begin.max(self.activated).elapsed();
+            if waited >= REDIAL_LIMIT {
+                return false;
+            }
+            std::thread::sleep(self.patience().min(REDIAL_LIMIT - waited));
+            self.run_due();
+        }
+        true
     }
 
     fn now(&self) -> u64 {
@@ -74,16 +111,10 @@ impl Body {
             let now = self.now();
             self.device.dialling(now);
             self.drain(None);
-            let mut headers = self.device.headers();
-            let mut options = Default::default();
-            if let Some(defect) = &mut self.defect {
-                options = defect.link;
-                if let Some(hook) = &mut defect.headers {
-                    hook(&mut headers);
-                }
-            }
-            let url = self.device.identity().url.clone();
-            let dialled = Link::dial(&url, &headers, options);
+            let dialled = match self.device.identity().transport {
+                Transport::Websocket => self.dial_websocket(),
+                Transport::Mqtt => self.dial_mqtt(),
+            };
             let now = self.now();
             match dialled {
                 Ok(link) => {
@@ -103,18 +134,38 @@ impl Body {
         false
     }
 
+    fn dial_websocket(&mut self) -> Result<Line, i32> {
+        let mut headers = self.device.headers();
+        let mut options = Default::default();
+        if let Some(defect) = &mut self.defect {
+            options = defect.link;
+            if let Some(hook) = &mut defect.headers {
+                hook(&mut headers);
+            }
+        }
+        let url = self.device.identity().url.clone();
+        Link::dial(&url, &headers, options).map(|link| Line::Websocket(Box::new(link)))
+    }
+
+    fn dial_mqtt(&mut self) -> Result<Line, i32> {
+        let plan = ConnectPlan::new(&self.device.identity().mqtt);
+        MqttLink::dial(&plan).map(Line::Mqtt)
+    }
+
     /// Talks until the connection is gone.
     fn converse(&mut self) {
         while self.link.is_some() {
             let patience = self.patience();
             if !patience.is_zero() {
-                match self
-                    .link
-                    .as_mut()
-                    .map_or(Event::Closed, |link| link.read(patience))
-                {
+                let event = match &mut self.link {
+                    Some(Line::Websocket(link)) => link.read(patience),
+                    Some(Line::Mqtt(link)) => link.read(patience),
+                    None => Event::Closed,
+                };
+                match event {
                     Event::Text { text, fragmented } => self.on_text(text, fragmented),
                     Event::Binary(frame) => self.on_binary(&frame),
+                    Event::Message(bytes) => self.on_message(bytes),
                     Event::Nothing => {}
                     Event::Closed => self.link = None,
                 }
@@ -123,7 +174,7 @@ impl Body {
         }
         self.schedule.clear();
         let was_greeted = self.device.state() != State::Connecting;
-        if self.device.state() != State::Idle {
+        if self.device.is_connected() {
             // After a restart there is nothing left to disconnect.
             let now = self.now();
             self.device.disconnected(now);
@@ -134,7 +185,7 @@ impl Body {
                 hook(hands);
             }
         });
-        if !was_greeted {
+        if !was_greeted || self.device.identity().transport == Transport::Mqtt {
             // A server that hangs up on everybody is not helped by a storm of connections.
             std::thread::sleep(REDIAL_PAUSE);
         }
@@ -204,6 +255,19 @@ impl Body {
         }
     }
 
+    /// A message over MQTT; the device judges bytes that are no text.
+    fn on_message(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(text) => self.on_text(text, false),
+            Err(error) if !self.hung => {
+                let now = self.now();
+                self.device.on_bytes(error.as_bytes(), now);
+                self.drain(None);
+            }
+            Err(_) => {}
+        }
+    }
+
     fn on_binary(&mut self, frame: &[u8]) {
         if self.hung {
             return;
@@ -222,11 +286,32 @@ impl Body {
             match output {
                 Output::Text(text) => self.send_text(text, cause),
                 Output::Binary(frame) => self.send(Frame::Binary(frame)),
+                Output::Datagram {
+                    server,
+                    port,
+                    bytes,
+                } => self.audio.send(&server, port, &bytes),
+                Output::Http(request) => self.request(&request),
                 Output::Log(line) => self.log(line),
                 Output::Disconnect => self.link = None,
-                Output::Reboot => self.perform(Act::Restart),
+                Output::Reboot if self.device.is_configured() => self.perform(Act::Restart),
+                // A crash while booting, and perhaps again at the next boot.
+                Output::Reboot => {
+                    let due = self.now() + CRASH_PAUSE_MS;
+                    self.schedule.push((due, Act::Restart));
+                }
             }
         }
+    }
+
+    /// Makes a request. The device does nothing else meanwhile, as its main task would.
+    fn request(&mut self, request: &HttpRequest) {
+        let outcome = http::perform(request);
+        if request.purpose == Purpose::Activation && outcome.is_some() {
+            self.activated = Instant::now();
+        }
+        let now = self.now();
+        self.device.http_done(request.purpose, outcome, now);
     }
 
     fn send_text(&mut self, text: String, cause: Option<&Request>) {
@@ -260,9 +345,25 @@ impl Body {
     }
 
     fn send(&mut self, frame: Frame) {
-        if let Some(link) = &mut self.link
-            && !link.send(frame)
-        {
+        let is_sent = match &mut self.link {
+            Some(Line::Websocket(link)) => link.send(frame),
+            Some(Line::Mqtt(link)) => {
+                let payload = match frame {
+                    Frame::Text(text) => text.into_bytes(),
+                    Frame::RawText(bytes) => bytes,
+                    // There are none on this transport.
+                    Frame::Binary(_) => return,
+                };
+                link.publish(Publication {
+                    topic: self.device.identity().mqtt.publish_topic.clone(),
+                    qos: 0,
+                    retain: false,
+                    payload,
+                })
+            }
+            None => return,
+        };
+        if !is_sent {
             self.link = None;
         }
     }

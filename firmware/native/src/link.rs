@@ -17,7 +17,7 @@ use crate::frames::FrameStream;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Error number shown when the system gave none: the handshake was refused.
-const NO_SYSTEM_CODE: i32 = -1;
+pub(crate) const NO_SYSTEM_CODE: i32 = -1;
 
 /// What the device sends.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub(crate) enum Event {
     },
     /// A binary frame arrived.
     Binary(Vec<u8>),
+    /// A message arrived over MQTT. Its bytes need not be text.
+    Message(Vec<u8>),
     /// The time is over, or only control frames came.
     Nothing,
     /// The connection is gone.
@@ -164,7 +166,7 @@ pub(crate) fn echo(url: &str) -> Result<u8, String> {
                     return Ok(0);
                 }
             }
-            Event::Binary(_) | Event::Nothing => {}
+            Event::Binary(_) | Event::Message(_) | Event::Nothing => {}
             Event::Closed => return Ok(0),
         }
     }
@@ -185,6 +187,6 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn system_code(error: &io::Error) -> i32 {
+pub(crate) fn system_code(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(NO_SYSTEM_CODE)
 }

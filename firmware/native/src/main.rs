@@ -2,30 +2,38 @@
 //! console, and on request with one seeded defect (`--mutant`).
 //!
 //! Where to dial comes from the environment, as for every program that `mcp-hil run --dut exec:`
-//! starts: `MCP_HIL_TRANSPORT`, `MCP_HIL_WS_URL`, `MCP_HIL_WS_TOKEN`.
+//! starts. With `MCP_HIL_OTA_URL` the device asks there at every boot, and nothing else counts.
+//! Without it `MCP_HIL_TRANSPORT` says how messages travel, and `MCP_HIL_WS_*` or `MCP_HIL_MQTT_*`
+//! where to.
 
 mod body;
 mod console;
 mod defect;
 mod frames;
 mod hooks;
+mod http;
 mod link;
+mod mqtt;
 mod mutants;
+mod udp;
 
 use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use reference_device::Identity;
+use reference_device::{Identity, MqttSettings, Transport};
 
 use crate::body::Body;
 use crate::defect::Defect;
 
 /// The reference device as a process: a conforming xiaozhi MCP server, or one with a known defect.
 ///
-/// Dials MCP_HIL_WS_URL (MCP_HIL_TRANSPORT must be `websocket`) with the bearer token
-/// MCP_HIL_WS_TOKEN, which may be empty. Its stdout is the device's console.
+/// With MCP_HIL_OTA_URL it asks there where to dial, at every boot. Otherwise MCP_HIL_TRANSPORT
+/// tells: `websocket` dials MCP_HIL_WS_URL with the bearer token MCP_HIL_WS_TOKEN, which may be
+/// empty; `mqtt` connects to MCP_HIL_MQTT_ENDPOINT (host:port) with MCP_HIL_MQTT_CLIENT_ID,
+/// MCP_HIL_MQTT_USERNAME and MCP_HIL_MQTT_PASSWORD, and publishes to MCP_HIL_MQTT_PUBLISH_TOPIC.
+/// Its stdout is the device's console.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -41,8 +49,12 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     delay_ms: u64,
 
-    /// Be no device: connect and send every text frame back as it came. A benchmark compares.
-    #[arg(long, conflicts_with_all = ["mutant", "delay_ms"])]
+    /// Over MQTT: open no audio channel, like a device whose button nobody presses.
+    #[arg(long)]
+    no_hello: bool,
+
+    /// Be no device: connect and send every message back as it came. A benchmark compares.
+    #[arg(long, conflicts_with_all = ["mutant", "delay_ms", "no_hello"])]
     echo: bool,
 }
 
@@ -55,7 +67,10 @@ fn main() -> ExitCode {
         return list_mutants();
     }
     let done = if arguments.echo {
-        url().and_then(|url| link::echo(&url))
+        identity().and_then(|identity| match identity.transport {
+            Transport::Websocket => link::echo(&identity.url),
+            Transport::Mqtt => mqtt::echo(&identity.mqtt),
+        })
     } else {
         prepare(&arguments).map(|mut body| body.run())
     };
@@ -87,27 +102,57 @@ fn list_mutants() -> ExitCode {
 
 fn prepare(arguments: &Arguments) -> Result<Body, String> {
     let defect = arguments.mutant.as_deref().map(find_mutant).transpose()?;
-    let transport = env::var("MCP_HIL_TRANSPORT").unwrap_or_else(|_| "websocket".to_string());
-    if transport != "websocket" {
-        return Err(format!(
-            "`MCP_HIL_TRANSPORT` is `{transport}`, but only `websocket` is supported"
-        ));
-    }
-    let url = url()?;
-    let token = env::var("MCP_HIL_WS_TOKEN").unwrap_or_default();
-    let identity = Identity {
-        url,
-        token,
-        ..Identity::default()
+    let mut identity = match variable("MCP_HIL_OTA_URL") {
+        Some(ota_url) => Identity {
+            ota_url,
+            ..Identity::default()
+        },
+        None => identity()?,
     };
+    identity.opens_channel = !arguments.no_hello;
     Ok(Body::new(identity, defect, arguments.delay_ms))
 }
 
-fn url() -> Result<String, String> {
-    env::var("MCP_HIL_WS_URL").map_err(|_| {
-        "`MCP_HIL_WS_URL` is not set\n\nhint: this program is a device under test; \
-         `mcp-hil run` starts it and tells it where to dial"
-            .to_string()
+/// The device with the settings that the environment gives directly.
+fn identity() -> Result<Identity, String> {
+    let mut identity = Identity::default();
+    match variable("MCP_HIL_TRANSPORT").as_deref() {
+        None | Some("websocket") => {
+            identity.url = address("MCP_HIL_WS_URL")?;
+            identity.token = variable("MCP_HIL_WS_TOKEN").unwrap_or_default();
+        }
+        Some("mqtt") => {
+            identity.transport = Transport::Mqtt;
+            identity.mqtt = MqttSettings {
+                endpoint: address("MCP_HIL_MQTT_ENDPOINT")?,
+                client_id: variable("MCP_HIL_MQTT_CLIENT_ID").unwrap_or_default(),
+                username: variable("MCP_HIL_MQTT_USERNAME").unwrap_or_default(),
+                password: variable("MCP_HIL_MQTT_PASSWORD").unwrap_or_default(),
+                publish_topic: address("MCP_HIL_MQTT_PUBLISH_TOPIC")?,
+                ..MqttSettings::default()
+            };
+        }
+        Some(other) => {
+            return Err(format!(
+                "`MCP_HIL_TRANSPORT` is `{other}`, but must be `websocket` or `mqtt`"
+            ));
+        }
+    }
+    Ok(identity)
+}
+
+/// An environment variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// An environment variable without which the device has nowhere to go.
+fn address(name: &str) -> Result<String, String> {
+    variable(name).ok_or_else(|| {
+        format!(
+            "`{name}` is not set\n\nhint: this program is a device under test; \
+             `mcp-hil run` starts it and tells it where to dial"
+        )
     })
 }
 

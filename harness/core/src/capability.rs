@@ -13,7 +13,13 @@ use crate::wire::as_integer;
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 23] = [
+pub const ALL: [&str; 29] = [
+    "websocket",
+    "mqtt",
+    "hello",
+    "configured",
+    "own-broker",
+    "keep-alive",
     "tools",
     "pages",
     "user-tools",

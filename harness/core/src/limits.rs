@@ -3,7 +3,7 @@
 //! Each is far above what a conforming device needs. When one strikes, the transcript says so by
 //! name and value, and a check turns it into a finding about the device.
 
-/// Longest WebSocket message taken from a device, in bytes. Real devices send at most 64 KiB in
+/// Longest message taken from a device, in bytes. Real devices send at most 64 KiB in
 /// one frame; the largest legal answer is a page of 8,000 bytes.
 pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -30,3 +30,7 @@ pub const BINARY_BYTES_KEPT: usize = 32;
 
 /// Largest result of one `tools/list` page, in bytes of compact JSON (xiaozhi MCP flow).
 pub const MAX_PAGE_BYTES: usize = 8_000;
+
+/// Largest MQTT packet that the published gateway takes from a device, in bytes, header and topic
+/// included; it closes the connection on a larger one (device-protocol 3.4).
+pub const GATEWAY_PACKET_BYTES: usize = 8_192;

@@ -35,6 +35,8 @@ pub struct Duty {
     pub method: Option<String>,
     /// The tool, when the method is `tools/call` and the name is a string.
     pub tool: Option<String>,
+    /// The session that the message ends, when it is a `goodbye`.
+    pub ends_session: Option<String>,
 }
 
 impl Duty {
@@ -76,9 +78,7 @@ impl Duty {
     fn bare(owes: Owes) -> Self {
         Self {
             owes,
-            id: None,
-            method: None,
-            tool: None,
+            ..Self::default()
         }
     }
 
@@ -88,6 +88,14 @@ impl Duty {
             Some(Some(_)) => Some(Owes::Silence("envelope.unknown-type-ignored")),
             _ => Some(Owes::NoSuccess("envelope.missing-type-ignored")),
         };
+        if envelope.get("type").and_then(Value::as_str) == Some("goodbye") {
+            let session = envelope.get("session_id").and_then(Value::as_str);
+            return Self {
+                owes: Owes::Nothing,
+                ends_session: session.map(str::to_owned),
+                ..Self::default()
+            };
+        }
         let Some(Value::Object(payload)) = envelope.get("payload") else {
             return Self::bare(match (unknown_kind, envelope.get("payload")) {
                 (Some(owes), _) => owes,
@@ -105,6 +113,7 @@ impl Duty {
             id: payload.get("id").cloned(),
             method: method.map(str::to_owned),
             tool: tool.map(str::to_owned),
+            ends_session: None,
         }
     }
 }

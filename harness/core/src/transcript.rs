@@ -65,22 +65,41 @@ pub enum What {
         /// The line, without its end, ANSI sequences removed.
         line: String,
     },
-    /// A device connected and the WebSocket handshake is done.
+    /// A device connected, and its transport's handshake is done.
     LinkUp {
+        /// Over which transport.
+        #[serde(default)]
+        transport: Transport,
         /// The session id that the harness gives in its hello.
         session_id: String,
-        /// The path that the device asked for.
+        /// The path that the device asked for; empty over MQTT.
         path: String,
         /// Whether the device was given a token to present.
         token_given: bool,
         /// The headers that matter, in lower case, the token replaced by its variable's name.
         headers: BTreeMap<String, String>,
+        /// What its CONNECT packet said, over MQTT.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mqtt: Option<MqttConnect>,
     },
     /// The link ended.
     LinkDown {
         /// Who ended it.
         by: Party,
         /// How.
+        why: String,
+        /// The rule of the transport that the device broke by it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        breach: Option<Breach>,
+    },
+    /// Something below the messages, over MQTT.
+    Mqtt {
+        /// What it was.
+        note: MqttNote,
+    },
+    /// A device was turned away because of its user name or password.
+    Refused {
+        /// What it presented, in words; never the password.
         why: String,
     },
     /// The target was started or came to its end.
@@ -93,6 +112,108 @@ pub enum What {
         /// The remark.
         mark: Mark,
     },
+}
+
+/// How messages reach a device.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Text frames of a WebSocket.
+    #[default]
+    WebSocket,
+    /// Payloads of MQTT PUBLISH packets.
+    Mqtt,
+}
+
+impl Transport {
+    /// The name in files, arguments and the environment of devices.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WebSocket => "websocket",
+            Self::Mqtt => "mqtt",
+        }
+    }
+
+    /// The name in `transport` of a hello message: over MQTT audio goes by UDP, and the hello says
+    /// so (device-protocol 3.3).
+    pub fn in_hello(self) -> &'static str {
+        match self {
+            Self::WebSocket => "websocket",
+            Self::Mqtt => "udp",
+        }
+    }
+}
+
+/// What a device's CONNECT packet said, and what it had been told to say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MqttConnect {
+    /// Protocol level: 3 is MQTT 3.1, 4 is MQTT 3.1.1.
+    pub level: u8,
+    /// The client id.
+    pub client_id: String,
+    /// The client id of its configuration, when it was given one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_client_id: Option<String>,
+    /// The promised longest pause between packets, in seconds; 0 promises nothing.
+    pub keep_alive_s: u16,
+    /// Whether it asks for a clean session.
+    pub clean_session: bool,
+    /// Whether it leaves a will.
+    pub will: bool,
+    /// Whether user name and password were given to it, and so are the right ones.
+    pub credentials: bool,
+    /// The topic to which it was told to publish, when it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish_topic: Option<String>,
+}
+
+/// What happened below the messages of an MQTT link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MqttNote {
+    /// The device subscribed. Legal, and without any effect: messages are pushed.
+    Subscribed {
+        /// The topic filter.
+        filter: String,
+    },
+    /// The device sent PINGREQ.
+    Ping,
+    /// The harness sent the next message with QoS 1 and wants a PUBACK.
+    AckWanted,
+    /// The device sent PUBACK for a message of the harness.
+    Acknowledged,
+    /// The next message came to a topic that was not the configured one.
+    Topic {
+        /// The topic.
+        topic: String,
+    },
+    /// The next message came with this QoS, not 0.
+    Qos {
+        /// 1 or 2.
+        qos: u8,
+    },
+    /// The next message is to be retained by the broker.
+    Retained,
+    /// The next message came in a packet that the published gateway does not take
+    /// ([`crate::limits::GATEWAY_PACKET_BYTES`]).
+    LargePacket {
+        /// Size of the whole packet in bytes.
+        bytes: usize,
+    },
+}
+
+/// A rule of the transport that a device broke, so that the link ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Breach {
+    /// What it sent is no packet or frame of the transport.
+    Malformed,
+    /// It sent CONNECT a second time.
+    SecondConnect,
+    /// It was silent for longer than its keep-alive allows.
+    KeepAlive,
 }
 
 /// Why the harness sent a frame.
@@ -211,6 +332,7 @@ mod tests {
             What::LinkDown {
                 by: Party::Device,
                 why: "closed".into(),
+                breach: None,
             },
             What::Mark {
                 mark: Mark::NoAnswer { waited_ms: 10 },

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::Judge;
-use mcp_hil_core::transcript::{Entry, Mark, Role, What};
+use mcp_hil_core::transcript::{Entry, Mark, Role, Transport, What};
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
 use rstest::rstest;
@@ -36,7 +36,7 @@ impl Play {
                 frame: Frame::Text(hello.into()),
             },
         );
-        let hello = Frame::Text(outbound::server_hello("s"));
+        let hello = Frame::Text(outbound::server_hello(Transport::WebSocket, "s", None));
         play.enter(
             None,
             What::Sent {
@@ -54,6 +54,8 @@ impl Play {
             ("client-id", "0a1b2c3d-0000-4000-8000-000000000000"),
         ];
         let up = What::LinkUp {
+            transport: Transport::WebSocket,
+            mqtt: None,
             session_id: "s".into(),
             path: "/".into(),
             token_given: false,

@@ -29,6 +29,18 @@ pub enum RigError {
         /// What the system said.
         reason: io::Error,
     },
+    /// The ordinary broker does not do its part.
+    #[error(
+        "cannot reach devices through the MQTT broker `{address}`: expected CONNACK, got: {what}\
+         \n\nhint: check `--mqtt-broker`, that the broker runs, and what it asks for; leave the \
+         option out, and the harness is the broker itself"
+    )]
+    Broker {
+        /// The broker's address.
+        address: String,
+        /// What came instead.
+        what: String,
+    },
     /// A restart was wanted of a device that the harness did not start.
     #[error(
         "cannot restart the device: expected one that the harness started, got one that \

@@ -13,7 +13,9 @@ mod error;
 pub mod link;
 pub mod target;
 
-pub use endpoint::websocket::Endpoint;
+pub use endpoint::broker::Broker;
+pub use endpoint::mqtt::MqttTerms;
+pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;
-pub use link::{Handshake, Link, LinkLost};
+pub use link::{Handshake, Incoming, Link, LinkLost};
 pub use target::{Command, Process, Target, TargetOutput};

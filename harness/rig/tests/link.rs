@@ -253,7 +253,7 @@ async fn broken_frames_end_the_link_with_the_reason(#[case] bytes: Vec<u8>, #[ca
     let (mut link, mut client) = connected_raw().await;
     client.write_all(&bytes).await.unwrap();
     let lost = recv(&mut link).await.unwrap_err();
-    assert!(matches!(lost, LinkLost::Protocol(_)), "{lost:?}");
+    assert!(matches!(lost, LinkLost::Protocol { .. }), "{lost:?}");
     assert!(
         lost.to_string()
             .to_lowercase()

@@ -114,7 +114,7 @@ async fn a_connection_that_hangs_in_its_handshake_keeps_nobody_waiting() {
 #[tokio::test]
 async fn a_port_in_use_is_named() {
     let endpoint = endpoint().await;
-    let error = Endpoint::bind(endpoint.address()).await.unwrap_err();
+    let error = Endpoint::websocket(endpoint.address()).await.unwrap_err();
     assert!(matches!(error, RigError::Listen { .. }));
     let text = error.to_string();
     assert!(
@@ -129,7 +129,7 @@ async fn a_port_in_use_is_named() {
 
 #[tokio::test]
 async fn an_address_of_another_machine_is_named() {
-    let error = Endpoint::bind("192.0.2.1:0".parse().unwrap())
+    let error = Endpoint::websocket("192.0.2.1:0".parse().unwrap())
         .await
         .unwrap_err();
     assert!(
@@ -144,7 +144,7 @@ async fn a_port_is_free_again_after_the_endpoint() {
     let address = first.address();
     drop(first);
     loop {
-        if Endpoint::bind(address).await.is_ok() {
+        if Endpoint::websocket(address).await.is_ok() {
             break;
         }
         tokio::task::yield_now().await;
@@ -153,7 +153,9 @@ async fn a_port_is_free_again_after_the_endpoint() {
 
 #[tokio::test]
 async fn all_interfaces_give_an_url_that_can_be_dialled() {
-    let endpoint = Endpoint::bind("0.0.0.0:0".parse().unwrap()).await.unwrap();
+    let endpoint = Endpoint::websocket("0.0.0.0:0".parse().unwrap())
+        .await
+        .unwrap();
     assert!(!endpoint.url().contains("0.0.0.0"), "{}", endpoint.url());
     connect_async(endpoint.url()).await.unwrap();
 }

@@ -6,14 +6,18 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::capability::{STATUS_TOOL, Surface, Trust, discover};
 use mcp_hil_core::check::{Seen, side};
 use mcp_hil_core::limits::MAX_PAGES;
-use mcp_hil_core::transcript::{Mark, Role, What};
+use mcp_hil_core::transcript::{Mark, Role, Transport, What};
 use mcp_hil_core::wire::outbound;
+use mcp_hil_rig::Endpoint;
 use serde_json::{Value, json};
 
-use super::session::{Exchange, Session};
+use super::session::{Exchange, Manner, Session};
 
 /// How long a `ping`, which real devices need not know, is waited for while a fence is sought.
 const PING_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The longest keep-alive, in seconds, that a case waits for.
+const SHORT_KEEP_ALIVE_S: u16 = 5;
 
 /// The parameters of `initialize`, as MCP and the documents of the family want them together.
 pub(crate) fn initialize_params() -> Value {
@@ -39,11 +43,13 @@ impl Session {
     /// Opens the MCP session on a new link.
     pub(crate) async fn initialize(&mut self, at: &Arc<str>) -> Exchange {
         let frame = self.request_frame("initialize", Some(&initialize_params()));
-        let end = self.exchange(at, Role::Stimulus, frame, None).await;
+        let end = self
+            .exchange(at, Role::Stimulus, frame, Manner::Plain)
+            .await;
         if end == Exchange::Settled {
             let initialized = outbound::notification("notifications/initialized", None);
             let frame = self.envelope(&initialized.to_string());
-            self.send(&side(at, "done"), Role::Stimulus, frame, None)
+            self.send(&side(at, "done"), Role::Stimulus, frame, Manner::Plain)
                 .await;
         }
         end
@@ -69,7 +75,12 @@ impl Session {
             let params = json!({"capabilities": {"vision": {"url": VISION_URL, "token": "none"}}});
             let frame = self.request_frame("initialize", Some(&params));
             known.end = self
-                .exchange(&"initialize-again".into(), Role::Stimulus, frame, None)
+                .exchange(
+                    &"initialize-again".into(),
+                    Role::Stimulus,
+                    frame,
+                    Manner::Plain,
+                )
                 .await;
             initializes = accepted(self.judge.answer_view("initialize-again"));
         }
@@ -93,7 +104,7 @@ impl Session {
             tools,
             all_tools,
             first_cursor,
-            redial: true,
+            redial: !matches!(self.endpoint, Endpoint::Broker(_)),
             ..Surface::default()
         };
         let has_status = surface.tools.iter().any(|tool| tool["name"] == STATUS_TOOL);
@@ -114,6 +125,20 @@ impl Session {
         self.drain_console();
         (surface.console, surface.console_mcp, surface.console_tools) = self.console;
         self.facts = discover(&surface, trust);
+        let capabilities = &mut self.facts.capabilities;
+        capabilities.insert(self.transport.name().into());
+        if self.says_hello || self.transport == Transport::WebSocket {
+            capabilities.insert("hello".into());
+        }
+        if self.told {
+            capabilities.insert("configured".into());
+        }
+        if matches!(self.endpoint, Endpoint::Mqtt(_)) {
+            capabilities.insert("own-broker".into());
+        }
+        if self.keep_alive.is_some_and(|s| s <= SHORT_KEEP_ALIVE_S) {
+            capabilities.insert("keep-alive".into());
+        }
         if repeats {
             self.facts.capabilities.insert("reinitialize".into());
         }
@@ -142,7 +167,10 @@ impl Session {
         for (name, params) in forms {
             let at: Arc<str> = format!("initialize-{name}").into();
             let frame = self.request_frame("initialize", Some(&params));
-            match self.exchange(&at, Role::Stimulus, frame, None).await {
+            match self
+                .exchange(&at, Role::Stimulus, frame, Manner::Plain)
+                .await
+            {
                 Exchange::Settled => {}
                 Exchange::Silent => self.drop_link("the device is silent"),
                 _ => return false,
@@ -159,7 +187,7 @@ impl Session {
     pub(crate) async fn status(&mut self, at: &Arc<str>, role: Role) -> Exchange {
         let params = json!({"name": STATUS_TOOL, "arguments": {}});
         let frame = self.request_frame("tools/call", Some(&params));
-        self.exchange(at, role, frame, None).await
+        self.exchange(at, role, frame, Manner::Plain).await
     }
 
     /// Walks all pages of `tools/list`. Gives the tools and the first `nextCursor`.
@@ -182,7 +210,10 @@ impl Session {
             let step = side(at, &format!("p{page}"));
             let params = Some(Value::Object(params));
             let frame = self.request_frame("tools/list", params.as_ref());
-            match self.exchange(&step, Role::Stimulus, frame, None).await {
+            match self
+                .exchange(&step, Role::Stimulus, frame, Manner::Plain)
+                .await
+            {
                 Exchange::Settled => {}
                 end => return Err(end),
             }
@@ -222,7 +253,7 @@ impl Session {
     async fn choose_fence(&mut self, initializes: bool) {
         let at: Arc<str> = "ping".into();
         let frame = self.request_frame("ping", Some(&json!({})));
-        if let Some(seq) = self.send(&at, Role::Probe, frame, None).await {
+        if let Some(seq) = self.send(&at, Role::Probe, frame, Manner::Plain).await {
             let until = Instant::now() + PING_PATIENCE;
             self.wait_for(&at, until, |seen| seen == Seen::Answer(seq))
                 .await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, What};
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, Transport, What};
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_rig::Endpoint;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::RunError;
 use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
 use super::report::Book;
-use super::session::{Exchange, Session};
+use super::session::{Exchange, Manner, Session};
 use crate::event::{CaseReport, DutReady, Event};
 use crate::plan::Plan;
 use crate::random::Random;
@@ -55,14 +55,15 @@ pub struct LaneEnd {
     pub interrupted: bool,
 }
 
-/// Runs all cases of the plan on its device.
+/// Runs all cases of the plan on its device, over one transport.
 pub(crate) async fn run(
     plan: &Plan,
+    transport: Transport,
     reporters: &mut Reporters<'_>,
     interrupt: watch::Receiver<bool>,
 ) -> LaneEnd {
     let mut end = LaneEnd::default();
-    let mut session = match open(plan, interrupt).await {
+    let mut session = match open(plan, transport, interrupt).await {
         Ok(session) => session,
         Err(error) => {
             end.error = Some(error);
@@ -75,9 +76,11 @@ pub(crate) async fn run(
         book: Book::default(),
         dialing: Dialing::new(
             plan.connect_deadline,
+            plan.redial_deadline(transport),
             plan.token.is_some(),
             Random::new(plan.seed),
         ),
+        transport,
         dead: 0,
         why_dead: "the device could not be reached in three cases in a row",
         confirmed: 0,
@@ -94,13 +97,13 @@ pub(crate) async fn run(
         if !session.is_interrupted() {
             lane.close(&mut session).await;
         }
-        if plan.token.is_some() {
+        if plan.token.is_some() && session.connected {
             session.facts.capabilities.insert("token".into());
         }
         if session.judge.has_notified() {
             session.facts.capabilities.insert("notifications".into());
         }
-        end.facts = Some(session.facts.clone());
+        end.facts = session.connected.then(|| session.facts.clone());
     }
     end.interrupted = session.is_interrupted();
     session.target.stop().await;
@@ -110,12 +113,21 @@ pub(crate) async fn run(
     end
 }
 
-async fn open(plan: &Plan, interrupt: watch::Receiver<bool>) -> Result<Session, RunError> {
-    let token = plan.token.clone().unwrap_or_default();
-    let recorder = Recorder::new(&plan.folder, &token)?;
-    let endpoint = Endpoint::bind(plan.listen).await?;
-    let target = plan.dut.target(&endpoint.url(), &token);
+async fn open(
+    plan: &Plan,
+    transport: Transport,
+    interrupt: watch::Receiver<bool>,
+) -> Result<Session, RunError> {
+    let folder = plan.folder.join(transport.name());
+    let recorder = Recorder::new(&folder, plan.secrets())?;
+    let endpoint = match (transport, &plan.mqtt.broker) {
+        (Transport::WebSocket, _) => Endpoint::websocket(plan.listen).await?,
+        (Transport::Mqtt, None) => Endpoint::mqtt(plan.listen, plan.mqtt.terms()).await?,
+        (Transport::Mqtt, Some(broker)) => Endpoint::broker(broker.clone()).await?,
+    };
+    let target = plan.dut.target(plan, transport, &endpoint.url());
     Ok(Session::new(
+        transport,
         target,
         endpoint,
         recorder,
@@ -129,6 +141,7 @@ struct Lane<'a, 'r> {
     reporters: &'a mut Reporters<'r>,
     book: Book,
     dialing: Dialing,
+    transport: Transport,
     /// How many cases in a row found no device.
     dead: usize,
     /// Why the rest is not run, once it is given up.
@@ -146,7 +159,7 @@ impl Lane<'_, '_> {
         let case: Arc<str> = BRING_UP.into();
         session.begin_case(&case);
         let url = session.endpoint.url();
-        if let Some(text) = self.plan.dut.invitation(&url, self.plan) {
+        if let Some(text) = self.plan.dut.invitation(self.transport, &url, self.plan) {
             self.reporters.event(&Event::Notice { text });
         }
         session.target.start().await?;
@@ -163,8 +176,16 @@ impl Lane<'_, '_> {
         if session.is_interrupted() {
             return Ok(());
         }
-        if session.session_id.is_empty() {
-            return Err(self.no_connection(session, &url));
+        if !session.connected {
+            if !session.refused {
+                return Err(self.no_connection(session, &url));
+            }
+            self.give_up("the device presents another user name or password than it was given");
+            let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
+            let outcome = session.judge.end_case(None, &session.facts);
+            self.book
+                .finish(report, outcome, &self.plan.ruling(), self.reporters);
+            return Ok(());
         }
         let mut known = session.get_to_know(self.plan.dut.trust()).await;
         if known.end == Exchange::Gone {
@@ -239,7 +260,7 @@ impl Lane<'_, '_> {
             Some(false) => "the device's process ended before it connected".to_owned(),
             _ => format!("no device connected to `{url}` within {seconds} s"),
         };
-        let how = self.plan.dut.how_to_connect();
+        let how = self.plan.dut.how_to_connect(self.transport);
         RunError::NoConnection(format!(
             "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
         ))
@@ -357,7 +378,7 @@ impl Lane<'_, '_> {
             let params = json!({"name": "self.audio_speaker.set_volume", "arguments": arguments});
             let frame = session.request_frame("tools/call", Some(&params));
             session
-                .exchange(&"restore".into(), Role::Probe, frame, None)
+                .exchange(&"restore".into(), Role::Probe, frame, Manner::Plain)
                 .await;
         }
         if self.since_look >= LONG_SESSION {
@@ -375,7 +396,7 @@ impl Lane<'_, '_> {
     fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
         CaseReport {
             dut: self.plan.dut.name.clone(),
-            transport: "websocket".into(),
+            transport: self.transport.name().into(),
             case: case.to_owned(),
             title: title.to_owned(),
             file: file.map(str::to_owned),
@@ -385,8 +406,12 @@ impl Lane<'_, '_> {
             took_us: 0,
             findings: Vec::new(),
             exercised: Vec::new(),
-            transcript: Some(transcript_name(case)),
-            repro: self.plan.repro(case),
+            transcript: Some(format!(
+                "{}/{}",
+                self.transport.name(),
+                transcript_name(case)
+            )),
+            repro: self.plan.repro(case, self.transport),
         }
     }
 }

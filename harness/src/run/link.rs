@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Seen;
 use mcp_hil_core::conversation::Conversation;
-use mcp_hil_core::transcript::{Mark, Role, TargetEvent, What};
+use mcp_hil_core::transcript::{Mark, Role, TargetEvent, Transport, What};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::Link;
 
-use super::session::Session;
+use super::session::{Manner, Session};
 use crate::random::Random;
 
 /// How long a device may take for its hello (device-protocol 2.3).
@@ -18,11 +18,14 @@ const HELLO_DEADLINE: Duration = Duration::from_secs(10);
 /// The same for a device that has said none on an earlier connection.
 const HELLO_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a device that was never seen to dial by itself is waited for before it is restarted.
-const REDIAL_UNKNOWN: Duration = Duration::from_secs(3);
+/// How long a device that connects over MQTT may take for a hello before MCP begins without it:
+/// it need not say any, but one that does has not long to wait (device-protocol 3.2).
+const HELLO_OVER_MQTT: Duration = Duration::from_millis(300);
 
-/// The same for one that does, and for one that does not.
+/// How long a device that is known to dial by itself is waited for at least.
 const REDIAL_KNOWN: Duration = Duration::from_secs(10);
+
+/// The same for one that does not.
 const REDIAL_NEVER: Duration = Duration::from_millis(100);
 
 /// How to get a device connected again.
@@ -36,29 +39,39 @@ pub(crate) struct Dialing {
     redials: Option<bool>,
     /// Whether the device hangs, so that only a restart helps.
     wedged: bool,
-    /// Whether it once said no hello: later connections wait less for it.
-    hello_missed: bool,
+    /// Whether it said hello on its last connection; before the first nobody knows.
+    says_hello: Option<bool>,
+    /// How long a device that was never seen to dial by itself is waited for before it is
+    /// restarted.
+    redial: Duration,
     random: Random,
 }
 
 impl Dialing {
-    pub(crate) fn new(deadline: Duration, token_given: bool, random: Random) -> Self {
+    pub(crate) fn new(
+        deadline: Duration,
+        redial: Duration,
+        token_given: bool,
+        random: Random,
+    ) -> Self {
         Self {
             deadline,
             token_given,
             redials: None,
             wedged: false,
-            hello_missed: false,
+            says_hello: None,
+            redial,
             random,
         }
     }
 
     /// How long the device's hello is waited for.
-    fn hello_patience(&self, conversation: &Conversation) -> Duration {
-        let patience = if self.hello_missed {
-            HELLO_AGAIN
-        } else {
-            HELLO_DEADLINE
+    fn hello_patience(&self, transport: Transport, conversation: &Conversation) -> Duration {
+        let patience = match (transport, self.says_hello) {
+            (Transport::WebSocket, Some(false)) => HELLO_AGAIN,
+            (Transport::Mqtt, None) => HELLO_OVER_MQTT,
+            (Transport::Mqtt, Some(false)) => Duration::ZERO,
+            (_, _) => HELLO_DEADLINE,
         };
         patience.min(conversation.deadline())
     }
@@ -96,11 +109,11 @@ impl Session {
         let wedged = std::mem::take(&mut dialing.wedged) && self.target.is_running().is_some();
         if self.target.is_running() != Some(false) && !wedged {
             let wait = match (dialing.redials, self.target.is_running()) {
-                (Some(true), _) => REDIAL_KNOWN,
+                (Some(true), _) => dialing.redial.max(REDIAL_KNOWN),
                 (Some(false), _) => REDIAL_NEVER,
                 // Nobody but the person at the device can make it dial again.
-                (None, None) => dialing.deadline,
-                (None, Some(_)) => REDIAL_UNKNOWN,
+                (None, None) => dialing.deadline.max(dialing.redial),
+                (None, Some(_)) => dialing.redial,
             };
             if self.target.is_running().is_none() {
                 // Talk, not a report: a person stands at the device.
@@ -166,7 +179,7 @@ impl Session {
                 );
                 // What dialed before it was restarted is not the device any more.
                 while self.endpoint.waiting() > 0 {
-                    self.endpoint.accept().await.abort();
+                    self.endpoint.accept().await;
                 }
                 self.connect(at, dialing, dialing.deadline).await
             }
@@ -179,19 +192,36 @@ impl Session {
 
     /// Records the connection, waits for the device's hello and answers it.
     async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
-        self.session_id = dialing.random.uuid();
+        self.next_session_id = dialing.random.uuid();
+        self.session_id.clear();
+        self.connected = true;
         self.initialized = false;
         let handshake = link.handshake();
         let what = What::LinkUp {
-            session_id: self.session_id.clone(),
+            transport: self.transport,
+            session_id: self.next_session_id.clone(),
             path: handshake.path.clone(),
             token_given: dialing.token_given,
             headers: handshake.headers.clone(),
+            mqtt: handshake.mqtt.clone(),
         };
+        let keep_alive = handshake.mqtt.as_ref().map(|mqtt| mqtt.keep_alive_s);
+        self.told = handshake
+            .mqtt
+            .as_ref()
+            .is_some_and(|mqtt| mqtt.given_client_id.is_some());
+        self.keep_alive = keep_alive.filter(|seconds| *seconds > 0);
         self.link = Some(link);
         self.enter(Some(at), what);
-        let until = Instant::now() + dialing.hello_patience(&self.conversation);
+        let patience = dialing.hello_patience(self.transport, &self.conversation);
+        let until = Instant::now() + patience;
         let hello = self.wait_for(at, until, |seen| seen == Seen::Hello).await;
+        dialing.says_hello = Some(hello);
+        self.says_hello = hello;
+        if self.transport == Transport::Mqtt {
+            // Its hello was answered as it came; without one MCP begins all the same.
+            return;
+        }
         if !hello && self.link.is_some() && !self.is_interrupted() {
             self.mark(
                 at,
@@ -199,11 +229,17 @@ impl Session {
                     why: "the device sent no hello".into(),
                 },
             );
-            dialing.hello_missed = true;
         }
         // A device without hello gets its answer all the same: what else it does is worth knowing.
-        let frame = Frame::Text(outbound::server_hello(&self.session_id));
-        self.send(at, Role::Hello, frame, None).await;
+        self.say_hello(at).await;
+    }
+
+    /// Sends the server's hello. With it the session begins.
+    pub(crate) async fn say_hello(&mut self, at: &Arc<str>) {
+        self.session_id.clone_from(&self.next_session_id);
+        let hello = outbound::server_hello(self.transport, &self.session_id, None);
+        self.send(at, Role::Hello, Frame::Text(hello), Manner::Plain)
+            .await;
     }
 }
 

@@ -15,7 +15,7 @@ mod summary;
 
 use std::time::Instant;
 
-use mcp_hil_core::transcript::{BRING_UP, CLOSE};
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, Transport};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
@@ -24,7 +24,7 @@ use crate::plan::Plan;
 use crate::report::Reporters;
 
 pub use lane::LaneEnd;
-pub use recorder::{Recorder, transcript_name};
+pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
 
@@ -54,10 +54,10 @@ pub async fn run(
     interrupt: watch::Receiver<bool>,
 ) -> Summary {
     let began = Instant::now();
-    let info = DutInfo {
+    let info = |transport: &Transport| DutInfo {
         name: plan.dut.name.clone(),
         target: plan.dut.kind().to_owned(),
-        transport: "websocket".into(),
+        transport: transport.name().into(),
         fidelity: plan.dut.fidelity().to_owned(),
     };
     reporters.event(&Event::RunStarted(RunStarted {
@@ -68,30 +68,36 @@ pub async fn run(
         seed: plan.seed,
         strict: plan.strict,
         rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
-        duts: vec![info],
+        duts: plan.transports.iter().map(info).collect(),
         // The cases of the plan, and the two around them.
-        cases: plan.cases.len() + 2,
+        cases: (plan.cases.len() + 2) * plan.transports.len(),
     }));
-    let end = lane::run(plan, reporters, interrupt).await;
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
-    for case in &end.cases {
-        tally.case(case);
+    let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
+    for transport in &plan.transports {
+        if error.is_some() || interrupted {
+            break;
+        }
+        let end = lane::run(plan, *transport, reporters, interrupt.clone()).await;
+        end.cases.iter().for_each(|case| tally.case(case));
+        if let Some(facts) = &end.facts {
+            tally.device(&plan.dut.name, transport.name(), &facts.capabilities);
+        }
+        cases.extend(end.cases);
+        (error, interrupted) = (end.error, end.interrupted);
     }
-    let mut summary = tally.summary(end.facts.as_ref().map(|facts| &facts.capabilities));
+    let mut summary = tally.summary();
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    summary.interrupted = end.interrupted;
-    summary.bench_error = end.error.map(|error| error.to_string());
+    summary.interrupted = interrupted;
+    summary.bench_error = error.map(|error| error.to_string());
     summary.folder = plan.folder.display().to_string();
     summary.exit = exit_code(&summary);
     let own = |case: &crate::event::CaseReport| {
         let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
         !built_in && case.verdict != Verdict::NotApplicable
     };
-    if summary.exit == crate::exit::CONFORMING
-        && !plan.cases.is_empty()
-        && !end.cases.iter().any(own)
-    {
+    if summary.exit == crate::exit::CONFORMING && !plan.cases.is_empty() && !cases.iter().any(own) {
         // Getting to know the device is no case of the selection.
         summary.exit = crate::exit::NOTHING_RAN;
     }

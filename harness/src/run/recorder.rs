@@ -4,13 +4,33 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_hil_core::transcript::{Entry, What};
+use mcp_hil_core::transcript::{Entry, MqttNote, What};
 use mcp_hil_core::wire::Frame;
 
 use super::RunError;
 
-/// Stands in the transcript where the token stood.
-const TOKEN_MARK: &str = "${MCP_HIL_WS_TOKEN}";
+/// A secret, and what stands in the transcript where it stood.
+#[derive(Debug, Clone)]
+pub struct Secret {
+    /// What never reaches a file.
+    pub value: String,
+    /// The name of its variable, such as `${MCP_HIL_WS_TOKEN}`.
+    pub mark: &'static str,
+}
+
+impl Secret {
+    /// The secret plain, and as JSON spells it.
+    fn forms(self) -> Vec<(String, &'static str)> {
+        let spelled = serde_json::Value::from(self.value.as_str()).to_string();
+        let spelled = spelled.trim_matches('"').to_owned();
+        let mut forms = vec![(self.value, self.mark)];
+        if spelled != forms[0].0 {
+            forms.push((spelled, self.mark));
+        }
+        forms.retain(|(form, _)| !form.is_empty());
+        forms
+    }
+}
 
 /// The files of one lane.
 #[derive(Debug)]
@@ -18,17 +38,18 @@ pub struct Recorder {
     folder: PathBuf,
     transcript: Option<BufWriter<File>>,
     console: BufWriter<File>,
-    secret: String,
+    /// Each form of each secret, and what stands in its place.
+    secrets: Vec<(String, &'static str)>,
     failed: Option<RunError>,
 }
 
 impl Recorder {
-    /// Makes the folders and the console log. `secret` never reaches a file.
+    /// Makes the folders and the console log. The secrets never reach a file.
     ///
     /// # Errors
     ///
     /// One of them cannot be made.
-    pub fn new(folder: &Path, secret: &str) -> Result<Self, RunError> {
+    pub fn new(folder: &Path, secrets: Vec<Secret>) -> Result<Self, RunError> {
         let transcripts = folder.join("transcripts");
         std::fs::create_dir_all(&transcripts)
             .map_err(|reason| write_error(&transcripts, reason))?;
@@ -38,7 +59,7 @@ impl Recorder {
             folder: folder.to_owned(),
             transcript: None,
             console: BufWriter::new(console),
-            secret: secret.to_owned(),
+            secrets: secrets.into_iter().flat_map(Secret::forms).collect(),
             failed: None,
         })
     }
@@ -58,30 +79,35 @@ impl Recorder {
 
     /// Takes secrets out of an entry, in place.
     pub fn scrub(&self, entry: &mut Entry) {
-        if self.secret.is_empty() {
+        if self.secrets.is_empty() {
             return;
         }
         match &mut entry.what {
             What::Console { line } => self.hide(line),
-            What::Received { frame } => match frame {
+            What::Received { frame } | What::Sent { frame, .. } => match frame {
                 Frame::Text(text) => self.hide(text),
                 Frame::NotUtf8(bytes)
                 | Frame::Binary(bytes)
                 | Frame::Ping(bytes)
                 | Frame::Pong(bytes) => {
-                    let shown = String::from_utf8_lossy(bytes);
-                    if shown.contains(&self.secret) {
-                        *bytes = shown.replace(&self.secret, TOKEN_MARK).into_bytes();
+                    let mut shown = String::from_utf8_lossy(bytes).into_owned();
+                    let before = shown.len();
+                    self.hide(&mut shown);
+                    if shown.len() != before {
+                        *bytes = shown.into_bytes();
                     }
                 }
             },
-            What::LinkUp { headers, path, .. } => {
-                for value in headers.values_mut() {
-                    *value = value.replace(&self.secret, TOKEN_MARK);
-                }
+            What::LinkUp {
+                headers,
+                path,
+                mqtt,
+                ..
+            } => {
+                headers.values_mut().for_each(|value| self.hide(value));
                 // A token that we did not make up is a secret all the same.
                 if let Some(other) = headers.get_mut("authorization")
-                    && !other.contains(TOKEN_MARK)
+                    && !self.secrets.iter().any(|(_, mark)| other.contains(mark))
                 {
                     let scheme = other
                         .split(' ')
@@ -91,18 +117,25 @@ impl Recorder {
                         .trim()
                         .to_owned();
                 }
-                *path = path.replace(&self.secret, TOKEN_MARK);
+                self.hide(path);
+                if let Some(connect) = mqtt {
+                    self.hide(&mut connect.client_id);
+                }
             }
+            What::Mqtt {
+                note: MqttNote::Topic { topic: text } | MqttNote::Subscribed { filter: text },
+            }
+            | What::LinkDown { why: text, .. }
+            | What::Refused { why: text } => self.hide(text),
             _ => {}
         }
     }
 
-    /// Replaces the token in a text, plain or as JSON spells it.
+    /// Replaces the secrets in a text.
     fn hide(&self, text: &mut String) {
-        let spelled = serde_json::Value::from(self.secret.as_str()).to_string();
-        for form in [self.secret.as_str(), spelled.trim_matches('"')] {
-            if text.contains(form) {
-                *text = text.replace(form, TOKEN_MARK);
+        for (form, mark) in &self.secrets {
+            if text.contains(form.as_str()) {
+                *text = text.replace(form.as_str(), mark);
             }
         }
     }

@@ -14,9 +14,11 @@ use mcp_hil_core::limits::{
     MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::obligation::Owes;
-use mcp_hil_core::transcript::{Entry, Mark, Party, Role, TargetEvent, What};
+use mcp_hil_core::transcript::{
+    Breach, Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What,
+};
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_rig::{Endpoint, Link, LinkLost, Target, TargetOutput};
+use mcp_hil_rig::{Endpoint, Incoming, Knock, Link, LinkLost, Target, TargetOutput};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -27,6 +29,13 @@ const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a device that presented wrong credentials is waited for to present the right ones.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the end of a connection that was not kept alive is waited for, at most, beyond twice
+/// the keep-alive.
+const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long an answer is waited for without falling asleep, and how quick a device must be for it.
 const STAY_AWAKE: Duration = Duration::from_micros(200);
@@ -44,6 +53,17 @@ pub(crate) enum Exchange {
     Gone,
     /// The user wants to stop.
     Interrupted,
+}
+
+/// In which manner a frame is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As one unit.
+    Plain,
+    /// In pieces of so many bytes.
+    Pieces(usize),
+    /// With the transport's own acknowledgement, where it has one.
+    Acknowledged,
 }
 
 /// What came next.
@@ -64,7 +84,21 @@ pub(crate) struct Session {
     pub(crate) conversation: Conversation,
     pub(crate) recorder: Recorder,
     pub(crate) facts: Facts,
+    pub(crate) transport: Transport,
+    /// The id of the running session; empty until the server's hello was sent.
     pub(crate) session_id: String,
+    /// The id that the server's next hello gives.
+    pub(crate) next_session_id: String,
+    /// Whether a device has ever connected.
+    pub(crate) connected: bool,
+    /// Whether one was turned away for its user name or password.
+    pub(crate) refused: bool,
+    /// Whether it said hello on its latest connection.
+    pub(crate) says_hello: bool,
+    /// The keep-alive that it promised, in seconds; none over WebSocket.
+    pub(crate) keep_alive: Option<u16>,
+    /// Whether the device was told what to present over MQTT.
+    pub(crate) told: bool,
     /// Whether `initialize` was sent on this link.
     pub(crate) initialized: bool,
     /// Whether the console told of a panic or reset in this case.
@@ -83,6 +117,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(
+        transport: Transport,
         target: Target,
         endpoint: Endpoint,
         recorder: Recorder,
@@ -97,7 +132,14 @@ impl Session {
             conversation: Conversation::new(deadline),
             recorder,
             facts: Facts::default(),
+            transport,
             session_id: String::new(),
+            next_session_id: String::new(),
+            connected: false,
+            refused: false,
+            says_hello: false,
+            keep_alive: None,
+            told: false,
             initialized: false,
             crashed: false,
             console: (false, false, false),
@@ -163,11 +205,11 @@ impl Session {
         at: &Arc<str>,
         role: Role,
         frame: Frame,
-        fragment: Option<usize>,
+        manner: Manner,
     ) -> Exchange {
         let ping = matches!(frame, Frame::Ping(_));
         let sent_at = Instant::now();
-        let Some(seq) = self.send(at, role, frame, fragment).await else {
+        let Some(seq) = self.send(at, role, frame, manner).await else {
             return Exchange::Gone;
         };
         let duty = self.judge.duty().clone();
@@ -219,11 +261,16 @@ impl Session {
         at: &Arc<str>,
         role: Role,
         frame: Frame,
-        fragment: Option<usize>,
+        manner: Manner,
     ) -> Option<u64> {
+        if manner == Manner::Acknowledged && self.transport == Transport::Mqtt {
+            let note = MqttNote::AckWanted;
+            self.enter(Some(at), What::Mqtt { note });
+        }
         let link = self.link.as_mut()?;
-        let sent = match (&frame, fragment) {
-            (Frame::Text(text), Some(bytes)) => link.send_fragments(text, bytes).await,
+        let sent = match (&frame, manner) {
+            (Frame::Text(text), Manner::Pieces(bytes)) => link.send_fragments(text, bytes).await,
+            (_, Manner::Acknowledged) => link.send_acknowledged(&frame).await,
             _ => link.send(&frame).await,
         };
         // A frame that did not go out whole was still meant to: the loss is the next entry.
@@ -243,7 +290,7 @@ impl Session {
         let at = side(at, "fence");
         let frame = self.request_frame(&method, params.as_ref());
         let sent_at = Instant::now();
-        let Some(seq) = self.send(&at, Role::Fence, frame, None).await else {
+        let Some(seq) = self.send(&at, Role::Fence, frame, Manner::Plain).await else {
             return Exchange::Gone;
         };
         let mut until = sent_at + self.conversation.patience();
@@ -316,6 +363,17 @@ impl Session {
         open
     }
 
+    /// Says nothing until the device sends what it promised in its CONNECT. The endpoint ends the
+    /// connection of one that does not.
+    pub(crate) async fn wait_for_keep_alive(&mut self, at: &Arc<str>) {
+        if let Some(seconds) = self.keep_alive {
+            let longest = Duration::from_secs(u64::from(seconds) * 2) + KEEP_ALIVE_PATIENCE;
+            let until = Instant::now() + longest;
+            self.wait_for(at, until, |seen| seen == Seen::KeptAlive)
+                .await;
+        }
+    }
+
     /// Waits until a console line of this case satisfies the test.
     pub(crate) async fn wait_for_console(&mut self, at: &Arc<str>, test: &regex::Regex) {
         let until = Instant::now() + self.console_patience;
@@ -347,11 +405,12 @@ impl Session {
         let Some(link) = self.link.as_mut() else {
             return Next::Gone;
         };
-        tokio::select! {
+        let next = tokio::select! {
             () = stay_awake(awake) => Next::Deadline,
             output = self.target.next() => self.output(output),
-            frame = link.recv() => match frame {
-                Ok(frame) => self.frame(at, frame),
+            incoming = link.recv() => match incoming {
+                Ok(Incoming::Frame(frame)) => self.frame(at, frame),
+                Ok(Incoming::Note(note)) => Next::Seen(self.enter(at, What::Mqtt { note }).1),
                 Err(lost) => {
                     self.lost(lost);
                     Next::Gone
@@ -359,7 +418,13 @@ impl Session {
             },
             () = reach(until) => Next::Deadline,
             _ = self.interrupt.changed() => Next::Interrupted,
+        };
+        if next == Next::Seen(Seen::Hello) && self.transport == Transport::Mqtt {
+            // It opens its audio channel, whatever the harness is about to do, and waits.
+            let at = at.cloned().unwrap_or_else(|| "hello".into());
+            Box::pin(self.say_hello(&at)).await;
         }
+        next
     }
 
     fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
@@ -383,10 +448,18 @@ impl Session {
 
     /// Waits for a device to connect. `None` when none does, or the target ends, or the user.
     pub(crate) async fn accept(&mut self, wait: Duration) -> Option<Link> {
-        let until = Instant::now() + wait;
+        let mut until = Instant::now() + wait;
         while !self.is_interrupted() {
             tokio::select! {
-                link = self.endpoint.accept() => return Some(link),
+                knock = self.endpoint.accept() => match knock {
+                    Knock::Link(link) => return Some(*link),
+                    Knock::Refused { why } => {
+                        // It knows no better: waiting to the end would show nothing else.
+                        until = until.min(Instant::now() + REFUSED_PATIENCE);
+                        self.refused = true;
+                        self.enter(None, What::Refused { why });
+                    }
+                },
                 output = self.target.next() => {
                     let exited = matches!(output, TargetOutput::Exited(_));
                     self.output(output);
@@ -464,6 +537,7 @@ impl Session {
                 What::LinkDown {
                     by: Party::Harness,
                     why: why.to_owned(),
+                    breach: None,
                 },
             );
         }
@@ -472,16 +546,19 @@ impl Session {
     fn lost(&mut self, lost: LinkLost) {
         self.link = None;
         let why = lost.to_string();
-        let by = match lost {
-            LinkLost::Closed(_) => Party::Device,
+        let (by, breach) = match lost {
+            // Nobody who reads: the device ended the conversation.
+            LinkLost::Closed(_) | LinkLost::Stalled => (Party::Device, None),
             LinkLost::TooLong { .. } => {
                 self.limit("MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES);
-                Party::Harness
+                (Party::Harness, None)
             }
-            // Bytes that are no WebSocket, or nobody who reads: the device ended the conversation.
-            LinkLost::Protocol(_) | LinkLost::Stalled => Party::Device,
+            LinkLost::SecondConnect => (Party::Device, Some(Breach::SecondConnect)),
+            LinkLost::Protocol { .. } => (Party::Device, Some(Breach::Malformed)),
+            LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
+            LinkLost::Broker(_) => (Party::Harness, None),
         };
-        self.enter(None, What::LinkDown { by, why });
+        self.enter(None, What::LinkDown { by, why, breach });
     }
 
     fn limit(&mut self, name: &str, value: usize) {

@@ -11,7 +11,7 @@ use mcp_hil_core::wire::{Frame, outbound};
 use serde_json::{Value, json};
 
 use super::link::Dialing;
-use super::session::{Exchange, Session};
+use super::session::{Exchange, Manner, Session};
 
 impl Session {
     /// Carries out a case from its first step to its last, or until the device is gone.
@@ -103,6 +103,10 @@ impl Session {
                     Exchange::Gone
                 }
             }
+            Action::KeepAlive => {
+                self.wait_for_keep_alive(at).await;
+                Exchange::Settled
+            }
             Action::Console { pattern } => {
                 if let Ok(pattern) = scope.fill_text(pattern)
                     && let Ok(pattern) = regex::Regex::new(&pattern)
@@ -126,9 +130,7 @@ impl Session {
                 other => return other,
             }
         }
-        let end = self
-            .exchange(at, Role::Stimulus, frame, step.fragment)
-            .await;
+        let end = self.exchange(at, Role::Stimulus, frame, manner(step)).await;
         if watched && end == Exchange::Settled {
             return match self.status(&side(at, "after"), Role::Probe).await {
                 Exchange::Ignored => Exchange::Settled,
@@ -185,7 +187,7 @@ impl Session {
                 continue;
             };
             let at = side(at, &index.to_string());
-            let Some(seq) = self.send(&at, Role::Stimulus, frame, step.fragment).await else {
+            let Some(seq) = self.send(&at, Role::Stimulus, frame, manner(step)).await else {
                 break;
             };
             if self.judge.duty().owes == Owes::Answer {
@@ -235,5 +237,14 @@ impl Session {
             Outgoing::Ping => return Ok(Frame::Ping(format!("mcp-hil {fresh}").into_bytes())),
         };
         Ok(self.envelope(&payload))
+    }
+}
+
+/// How a step wants its message sent.
+fn manner(step: &Step) -> Manner {
+    match step.fragment {
+        Some(bytes) => Manner::Pieces(bytes),
+        None if step.acknowledged => Manner::Acknowledged,
+        None => Manner::Plain,
     }
 }

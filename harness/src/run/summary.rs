@@ -1,6 +1,6 @@
 //! What the cases of a run come to together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::verdict::Verdict;
 
@@ -14,7 +14,10 @@ pub struct Tally<'a> {
     ruling: Ruling<'a>,
     whole_suite: bool,
     summary: Summary,
-    exercised: BTreeSet<String>,
+    /// What each device must meet over each transport.
+    required: Vec<(String, BTreeSet<String>)>,
+    /// What was exercised there.
+    exercised: BTreeMap<String, BTreeSet<String>>,
     baseline_used: BTreeSet<usize>,
     cases: Vec<String>,
 }
@@ -26,7 +29,8 @@ impl<'a> Tally<'a> {
             ruling,
             whole_suite,
             summary: Summary::default(),
-            exercised: BTreeSet::new(),
+            required: Vec::new(),
+            exercised: BTreeMap::new(),
             baseline_used: BTreeSet::new(),
             cases: Vec::new(),
         }
@@ -53,7 +57,10 @@ impl<'a> Tally<'a> {
             .iter()
             .filter(|finding| finding.is_warning())
             .count();
-        self.exercised.extend(case.exercised.iter().cloned());
+        self.exercised
+            .entry(lane(&case.dut, &case.transport))
+            .or_default()
+            .extend(case.exercised.iter().cloned());
         self.cases.push(case.case.clone());
         let Some(baseline) = self.ruling.baseline else {
             return;
@@ -64,26 +71,37 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// The summary. `capabilities` are those of the device; `None` when it never got known.
-    pub fn summary(mut self, capabilities: Option<&BTreeSet<String>>) -> Summary {
-        let none = BTreeSet::new();
-        let required: Vec<&str> = self
-            .ruling
-            .catalogue
-            .required(capabilities.unwrap_or(&none))
-            .map(|requirement| requirement.id.as_str())
-            .collect();
+    /// Takes note of what a device can do, as it showed over one transport: it must meet the
+    /// requirements that go with it.
+    pub fn device(&mut self, dut: &str, transport: &str, capabilities: &BTreeSet<String>) {
+        let required = self.ruling.catalogue.required(capabilities);
+        let slugs = required.map(|requirement| requirement.id.clone()).collect();
+        self.required.push((lane(dut, transport), slugs));
+    }
+
+    /// The summary. A requirement counts as exercised when it was on every device and transport
+    /// that must meet it.
+    pub fn summary(mut self) -> Summary {
+        let mut required: BTreeSet<&str> = BTreeSet::new();
+        let mut missed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (lane, slugs) in &self.required {
+            for slug in slugs {
+                required.insert(slug);
+                let exercised = self.exercised.get(lane);
+                if !exercised.is_some_and(|slugs| slugs.contains(slug)) {
+                    missed.entry(slug).or_default().push(lane);
+                }
+            }
+        }
         self.summary.required = required.len();
-        self.summary.exercised = required
-            .iter()
-            .filter(|slug| self.exercised.contains(**slug))
-            .count();
+        self.summary.exercised = required.len() - missed.len();
         if self.whole_suite && self.summary.cases > 0 {
-            self.summary.unexercised = required
-                .iter()
-                .filter(|slug| !self.exercised.contains(**slug))
-                .map(|slug| (*slug).to_owned())
-                .collect();
+            let several = self.required.len() > 1;
+            let named = |(slug, lanes): (&&str, &Vec<&str>)| match several {
+                true => format!("{slug} ({})", lanes.join(", ")),
+                false => (*slug).to_owned(),
+            };
+            self.summary.unexercised = missed.iter().map(named).collect();
         }
         self.summary.stale = self.stale();
         self.summary
@@ -110,4 +128,9 @@ impl<'a> Tally<'a> {
         }
         stale
     }
+}
+
+/// A device over a transport, in one word.
+fn lane(dut: &str, transport: &str) -> String {
+    format!("{dut}/{transport}")
 }

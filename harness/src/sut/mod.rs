@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use crate::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
 use crate::report::Reporters;
-use crate::run::{Book, Recorder, RunError, Tally, exit_code, transcript_name};
+use crate::run::{Book, Recorder, RunError, Secret, Tally, exit_code, transcript_name};
 
 use conversation::{Bench, Conversation, End};
 use plan::GatewayPlan;
@@ -107,7 +107,8 @@ pub async fn run(
         tally.case(case);
     }
     let capabilities = BTreeSet::from([CAPABILITY.to_owned()]);
-    let mut summary = tally.summary(Some(&capabilities));
+    tally.device(GATEWAY, plan.output.transport(), &capabilities);
+    let mut summary = tally.summary();
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     summary.interrupted = interrupted;
@@ -119,7 +120,15 @@ pub async fn run(
 }
 
 async fn open(plan: &GatewayPlan) -> Result<(Wire, Recorder), RunError> {
-    let recorder = Recorder::new(&plan.folder, plan.input.password.as_deref().unwrap_or(""))?;
+    let secrets = [
+        (&plan.input.password, "${MCP_HIL_GATEWAY_PASSWORD}"),
+        (&plan.token, "${MCP_HIL_TOKEN}"),
+    ];
+    let secrets = secrets.into_iter().filter_map(|(value, mark)| {
+        let value = value.clone()?;
+        Some(Secret { value, mark })
+    });
+    let recorder = Recorder::new(&plan.folder, secrets.collect())?;
     let wire = Wire::open(plan).await.map_err(RunError::NoConnection)?;
     Ok((wire, recorder))
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::conversation::{Bench, From};
 use super::device;
@@ -277,7 +277,8 @@ async fn dial(
         let value = value.map_err(|_| "the token has characters that no header takes")?;
         headers.insert("Authorization", value);
     }
-    let (socket, _) = connect_async(request)
+    // Without delay: a call is answered at once.
+    let (socket, _) = connect_async_with_config(request, None, true)
         .await
         .map_err(|error| error.to_string())?;
     Ok(socket)

@@ -7,32 +7,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Capabilities that scenarios and requirements may ask for.
-pub(crate) const CAPABILITIES: [&str; 23] = [
-    "tools",
-    "pages",
-    "user-tools",
-    "status",
-    "volume",
-    "volume.step",
-    "mute",
-    "brightness",
-    "nullary",
-    "integer",
-    "integer.state",
-    "boolean",
-    "string",
-    "default",
-    "console",
-    "console.mcp",
-    "console.tools",
-    "redial",
-    "volume.tool",
-    "reinitialize",
-    "notifications",
-    "token",
-    "sut.gateway",
-];
+/// All capabilities that scenarios and requirements may ask for.
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+pub(crate) use mcp_hil_core::capability::ALL as CAPABILITIES;
 
 /// A requirement as its file has it.
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,7 @@
 //! The tools of the reference board.
 
 mod audio;
+mod camera;
 mod home;
 mod light;
 mod robot;
@@ -13,11 +14,14 @@ use alloc::vec::Vec;
 use crate::console::Level;
 use crate::registry::{Registry, Tool, ToolFailure};
 
+pub(crate) use camera::PHOTO;
+
 /// What a tool leaves behind besides the state of the board.
 #[derive(Debug, Default)]
 pub struct Effects {
     pub(crate) lines: Vec<(Level, &'static str, String)>,
     pub(crate) reboot: bool,
+    pub(crate) question: Option<String>,
 }
 
 impl Effects {
@@ -29,6 +33,11 @@ impl Effects {
     /// Restarts the device once the answer is out.
     pub fn reboot(&mut self) {
         self.reboot = true;
+    }
+
+    /// Takes a picture and has it explained; the explanation becomes the answer.
+    pub fn explain_photo(&mut self, question: impl Into<String>) {
+        self.question = Some(question.into());
     }
 }
 

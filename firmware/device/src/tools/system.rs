@@ -92,6 +92,7 @@ pub(super) const TOOLS: &[Tool] = &[
             )
         },
     },
+    super::camera::TAKE_PHOTO,
     Tool {
         name: "self.get_system_info",
         description: "Get the system information: chip, memory and partitions.",

@@ -1,4 +1,10 @@
 //! Tests of `mcp-hil-native` as a program.
 
+mod bootstrap;
+mod broker;
+mod mqtt;
 mod process;
+mod program;
 mod server;
+mod vision;
+mod web;

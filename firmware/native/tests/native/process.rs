@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::server::{Bench, PATIENCE, PROGRAM};
+use crate::program::{PATIENCE, PROGRAM};
+use crate::server::Bench;
 
 #[test]
 fn a_session_from_the_handshake_to_the_next_one() {
@@ -56,7 +57,7 @@ fn a_session_from_the_handshake_to_the_next_one() {
         names.len()
     );
     for name in &names {
-        assert!(bench.console_has(&format!("MCP: Add tool: {name}")));
+        assert!(bench.device.console_has(&format!("MCP: Add tool: {name}")));
     }
 
     let call = json!({"name": "self.audio_speaker.set_volume", "arguments": {"volume": 41}});
@@ -64,7 +65,11 @@ fn a_session_from_the_handshake_to_the_next_one() {
         link.request(2, "tools/call", &call)["result"]["isError"],
         false
     );
-    assert!(bench.console_has("AudioCodec: Set output volume to 41"));
+    assert!(
+        bench
+            .device
+            .console_has("AudioCodec: Set output volume to 41")
+    );
 
     // The connection is dropped without a word; the device comes back and keeps its settings.
     drop(link);
@@ -78,7 +83,13 @@ fn a_session_from_the_handshake_to_the_next_one() {
         .expect("text")
         .to_string();
     assert!(text.contains(r#""volume":41"#), "{text}");
-    assert!(!bench.console().iter().any(|line| line.contains("t0ken")));
+    assert!(
+        !bench
+            .device
+            .console()
+            .iter()
+            .any(|line| line.contains("t0ken"))
+    );
 }
 
 #[test]
@@ -92,8 +103,8 @@ fn reboot_answers_prints_the_banner_and_comes_back() {
             .is_some()
     );
     assert!(bench.accept(PATIENCE).is_some(), "it dials again");
-    assert!(bench.console_has("Application: Rebooting..."));
-    assert!(bench.console_has("rst:0xc (RTC_SW_CPU_RST)"));
+    assert!(bench.device.console_has("Application: Rebooting..."));
+    assert!(bench.device.console_has("rst:0xc (RTC_SW_CPU_RST)"));
 }
 
 #[test]

@@ -1,26 +1,19 @@
 //! A server that is just enough for the device: it listens, starts the device, and talks to it.
 
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
-/// How long a test waits for what must come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The program under test.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-hil-native");
+use crate::program::{PATIENCE, Program};
 
 /// A running device and the port that it dials. The process ends with this value.
 pub(crate) struct Bench {
     listener: TcpListener,
-    child: Child,
-    console: Arc<Mutex<Vec<String>>>,
+    pub(crate) device: Program,
 }
 
 /// One connection of the device.
@@ -33,32 +26,26 @@ pub(crate) struct Connection {
 impl Bench {
     pub(crate) fn start(arguments: &[&str]) -> Bench {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!(
-            "ws://{}/xiaozhi/v1/",
-            listener.local_addr().expect("an address")
+        let device = Program::start(
+            arguments,
+            &[
+                ("MCP_HIL_TRANSPORT", "websocket"),
+                ("MCP_HIL_WS_URL", &url(&listener)),
+                ("MCP_HIL_WS_TOKEN", "t0ken-0123456789"),
+            ],
         );
-        let mut child = Command::new(PROGRAM)
-            .args(arguments)
-            .env("MCP_HIL_TRANSPORT", "websocket")
-            .env("MCP_HIL_WS_URL", url)
-            .env("MCP_HIL_WS_TOKEN", "t0ken-0123456789")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the device starts");
-        let console = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&console);
-        let stdout = child.stdout.take().expect("a pipe");
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                lines.lock().expect("not poisoned").push(line);
-            }
-        });
-        Bench {
-            listener,
-            child,
-            console,
-        }
+        Bench { listener, device }
+    }
+
+    /// A server for a device that is told about it some other way.
+    pub(crate) fn adopt(device: Program) -> Bench {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Bench { listener, device }
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> String {
+        url(&self.listener)
     }
 
     /// Accepts the device; `None` when it does not come in time.
@@ -94,33 +81,16 @@ impl Bench {
         Some(Connection { socket, headers })
     }
 
-    /// The console so far.
-    pub(crate) fn console(&self) -> Vec<String> {
-        self.console.lock().expect("not poisoned").clone()
-    }
-
-    /// Waits for a console line.
-    pub(crate) fn console_has(&self, part: &str) -> bool {
-        let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
-            if self.console().iter().any(|line| line.contains(part)) {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        false
-    }
-
     /// Nobody listens any more; the exit code of the device.
     pub(crate) fn abandon(self) -> Option<i32> {
-        let Bench {
-            listener,
-            mut child,
-            ..
-        } = self;
-        drop(listener);
-        child.wait().expect("the device ends").code()
+        drop(self.listener);
+        self.device.exit_code()
     }
+}
+
+fn url(listener: &TcpListener) -> String {
+    let address = listener.local_addr().expect("an address");
+    format!("ws://{address}/xiaozhi/v1/")
 }
 
 impl Connection {

@@ -60,7 +60,8 @@ impl Judge<'_> {
                 }
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
-            Action::List { .. } | Action::Drop { .. } | Action::Each { .. } => {}
+            Action::List { .. } | Action::Drop { .. } | Action::KeepAlive | Action::Each { .. } => {
+            }
             Action::Send(_) => {
                 self.step(flat.step, &flat.at, &mut inner);
                 for name in flat.step.bind.keys() {
@@ -138,6 +139,7 @@ impl Judge<'_> {
                 What::LinkDown {
                     by: Party::Device,
                     why,
+                    ..
                 } => Some(format!("the connection ended: {why}")),
                 What::Target {
                     event: TargetEvent::Exited(how),

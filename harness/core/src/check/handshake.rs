@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::sink::{Sink, evidence};
-use crate::transcript::Party;
+use crate::transcript::{Party, Transport};
 use crate::wire::Frame;
 use crate::wire::as_integer;
 
@@ -19,14 +19,16 @@ pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
 pub(crate) struct LinkState {
     number: u64,
     up: bool,
+    transport: Transport,
     session_id: String,
     earlier_session: Option<String>,
     protocol_version: Option<String>,
     hello_seen: bool,
     text_seen: bool,
-    server_hello_sent: bool,
+    /// Where the server's hello was sent, while its session lasts.
+    server_hello: Option<u64>,
     session_checked: bool,
-    /// The device has answered on this link, so that it has read the server's hello.
+    /// The device has answered what came after the server's hello, so that it has read that.
     knows_session: bool,
     /// Where the first `initialize` of this link was sent.
     initialize: Option<u64>,
@@ -61,9 +63,24 @@ impl LinkState {
         self.up
     }
 
+    /// Over which transport the device is connected, or was last.
+    pub(crate) fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The requirement that a device connects again after a drop: documents leave it to the
+    /// device over WebSocket, and promise it over MQTT.
+    pub(crate) fn reconnects(&self) -> &'static str {
+        match self.transport {
+            Transport::WebSocket => "session.redial",
+            Transport::Mqtt => "mqtt.reconnect",
+        }
+    }
+
     /// The device connected.
     pub(crate) fn up(
         &mut self,
+        transport: Transport,
         session_id: &str,
         headers: &BTreeMap<String, String>,
         token_given: bool,
@@ -71,9 +88,10 @@ impl LinkState {
         sink: &mut Sink,
     ) {
         if self.dropped {
-            sink.held("session.redial");
+            sink.held(self.reconnects());
         }
         *self = Self {
+            transport,
             number: self.number + 1,
             up: true,
             session_id: session_id.to_owned(),
@@ -82,6 +100,10 @@ impl LinkState {
             session_fault: self.session_fault.take(),
             ..Self::default()
         };
+        if transport == Transport::Mqtt {
+            // There is no HTTP handshake whose headers could be judged.
+            return;
+        }
         if token_given {
             let authorization = headers.get("authorization").map(String::as_str);
             sink.test(
@@ -109,7 +131,12 @@ impl LinkState {
 
     /// The harness sent its hello.
     pub(crate) fn server_hello(&mut self, seq: u64, sink: &mut Sink) {
-        self.server_hello_sent = true;
+        self.server_hello = Some(seq);
+        self.knows_session = false;
+        if self.transport == Transport::Mqtt {
+            // It is an answer to the device's own; MCP needs none (device-protocol 3.2).
+            return;
+        }
         // The harness speaks first only when it has waited in vain.
         sink.test("hello.first", self.hello_seen, || {
             evidence("a hello from the device", "none in time", seq)
@@ -127,21 +154,24 @@ impl LinkState {
 
     /// The device sent its hello.
     pub(crate) fn hello(&mut self, hello: &Map<String, Value>, seq: u64, sink: &mut Sink) {
-        let again = self.hello_seen;
-        sink.test("hello.once", !again, || {
-            evidence("one hello on a connection", "a second hello", seq)
-        });
-        if again {
-            return;
+        if self.transport == Transport::WebSocket {
+            let again = self.hello_seen;
+            sink.test("hello.once", !again, || {
+                evidence("one hello on a connection", "a second hello", seq)
+            });
+            if again {
+                return;
+            }
+            let first = !self.text_seen;
+            sink.test("hello.first", first, || {
+                evidence(
+                    "hello as the first message",
+                    "another message came before it",
+                    seq,
+                )
+            });
         }
-        let first = !self.text_seen;
-        sink.test("hello.first", first, || {
-            evidence(
-                "hello as the first message",
-                "another message came before it",
-                seq,
-            )
-        });
+        // Over MQTT a hello opens the audio channel, any time and as often as it is closed.
         self.hello_seen = true;
         self.text_seen = true;
         self.judge_hello(hello, seq, sink);
@@ -179,13 +209,22 @@ impl LinkState {
             );
         }
         let transport = hello.get("transport").and_then(Value::as_str);
-        sink.test("hello.transport", transport == Some("websocket"), || {
+        let wanted = self.transport.in_hello();
+        // The documents speak of "mqtt", devices and gateways of "udp".
+        let named = transport == Some(wanted)
+            || self.transport == Transport::Mqtt && transport == Some("mqtt");
+        sink.test("hello.transport", named, || {
             evidence(
-                "transport \"websocket\"",
+                format!("transport \"{wanted}\""),
                 format!("transport {}", shown("transport")),
                 seq,
             )
         });
+        if self.transport == Transport::Mqtt {
+            sink.test("hello.version-3", version == Some(3), || {
+                evidence("version 3", format!("version {}", shown("version")), seq)
+            });
+        }
         let mcp = hello
             .get("features")
             .and_then(|features| features.get("mcp"));
@@ -225,7 +264,7 @@ impl LinkState {
 
     /// Any message but hello came.
     pub(crate) fn message(&mut self, kind: Option<&str>, seq: u64, frame: &Frame, sink: &mut Sink) {
-        if !self.hello_seen && !self.text_seen {
+        if !self.hello_seen && !self.text_seen && self.transport == Transport::WebSocket {
             let kind = kind.unwrap_or("none");
             sink.test("hello.first", false, || {
                 evidence(
@@ -238,17 +277,32 @@ impl LinkState {
         self.text_seen = true;
     }
 
-    /// An `mcp` message came: it must carry the current session id.
+    /// The audio channel was closed, by the message `goodbye` of either side: with it ends the
+    /// session (device-protocol 3.3). MCP goes on, under the old session id or none.
+    /// `session` is what the harness named in its own.
+    pub(crate) fn goodbye(&mut self, session: Option<&str>) {
+        let ours = session.is_none_or(|session| session == self.session_id);
+        if self.transport == Transport::Mqtt && ours {
+            self.server_hello = None;
+        }
+    }
+
+    /// An `mcp` message came: it must carry the current session id. `asked` is where the message
+    /// was sent that it answers.
     pub(crate) fn session_id(
         &mut self,
         envelope: &Map<String, Value>,
-        answers: bool,
+        asked: Option<u64>,
         seq: u64,
         sink: &mut Sink,
     ) {
+        // Before a hello there is no session yet that could be named.
+        let Some(hello) = self.server_hello else {
+            return;
+        };
         // What the device says by itself may have been on its way before it knew the session.
-        self.knows_session |= answers;
-        if !self.server_hello_sent || !self.knows_session {
+        self.knows_session |= asked.is_some_and(|asked| asked > hello);
+        if !self.knows_session {
             return;
         }
         let got = envelope.get("session_id");
@@ -265,7 +319,6 @@ impl LinkState {
                     seq,
                 )
             });
-            sink.held("session.no-stale-answer");
         }
         let got = got.map_or_else(|| "absent".to_owned(), Value::to_string);
         if !right && self.session_fault.as_ref() == Some(&got) {

@@ -90,6 +90,11 @@ impl Ledger {
         }
     }
 
+    /// Where the message with this id was sent, while it waits for its answer.
+    pub(crate) fn waiting(&self, id: &Value) -> Option<u64> {
+        self.open.get(&id_key(id)).map(|open| open.seq)
+    }
+
     /// The message that was sent at this place of the transcript, when it is still unanswered.
     pub(crate) fn unanswered(&self, seq: u64) -> Option<&Open> {
         self.open.values().find(|open| open.seq == seq)

@@ -15,6 +15,7 @@ mod ledger;
 mod listing;
 mod log;
 mod message;
+mod mqtt;
 mod refusal;
 mod sink;
 mod stray;
@@ -28,7 +29,7 @@ use serde_json::Value;
 use crate::capability::Facts;
 use crate::obligation::{Duty, Owes};
 use crate::scenario::Case;
-use crate::transcript::{Entry, Mark, Party, Role, TargetEvent, What};
+use crate::transcript::{Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What};
 use crate::verdict::{Judgement, Outcome};
 use crate::wire::{Frame, Inbound, Payload, recover_id};
 
@@ -51,6 +52,10 @@ pub enum Seen {
     Hello,
     /// A pong.
     Pong,
+    /// An MQTT PINGREQ.
+    KeptAlive,
+    /// An MQTT PUBACK.
+    Acknowledged,
     /// A console line that tells of a panic or a reset.
     Crash,
     /// Anything else.
@@ -82,6 +87,7 @@ pub struct Judge {
     strays: Vec<Stray>,
     refusals: refusal::Refusals,
     link: handshake::LinkState,
+    mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     lists: listing::Lists,
     notified: bool,
@@ -145,23 +151,48 @@ impl Judge {
                 if crash { Seen::Crash } else { Seen::Other }
             }
             What::LinkUp {
+                transport,
                 session_id,
                 headers,
                 token_given,
+                mqtt,
                 ..
             } => {
                 let seq = logged.entry.seq;
+                let sink = &mut self.sink;
                 self.link
-                    .up(session_id, headers, *token_given, seq, &mut self.sink);
+                    .up(*transport, session_id, headers, *token_given, seq, sink);
+                if let Some(connect) = mqtt {
+                    mqtt::judge_connect(connect, seq, sink);
+                }
                 Seen::Other
             }
-            What::LinkDown { by, why } => {
+            What::LinkDown { by, why, breach } => {
                 self.link.down(*by);
-                if *by == Party::Device {
+                self.mqtt.link_down();
+                if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
+                    mqtt::judge_breach(breach, why, logged.entry.seq, &mut self.sink);
+                } else if *by == Party::Device {
                     self.sink.test("liveness.link-kept", false, || {
                         evidence("the connection stays open", why.clone(), logged.entry.seq)
                     });
                 }
+                Seen::Other
+            }
+            What::Mqtt { note } => {
+                let seq = logged.entry.seq;
+                self.mqtt.note(note, seq, &mut self.sink);
+                match note {
+                    MqttNote::Ping => Seen::KeptAlive,
+                    MqttNote::Acknowledged => Seen::Acknowledged,
+                    _ => Seen::Other,
+                }
+            }
+            What::Refused { why } => {
+                self.sink.test("mqtt.credentials", false, || {
+                    let expected = "the user name and password of its configuration";
+                    evidence(expected, why.clone(), logged.entry.seq)
+                });
                 Seen::Other
             }
             What::Target { event } => {
@@ -171,7 +202,7 @@ impl Judge {
                         self.link.restarted();
                     }
                     TargetEvent::Exited(how) if self.link.was_dropped() => {
-                        self.sink.test("session.redial", false, || {
+                        self.sink.test(self.link.reconnects(), false, || {
                             let received = format!("its process {how}");
                             evidence("the device connects again", received, logged.entry.seq)
                         });
@@ -203,6 +234,7 @@ impl Judge {
         if self.link.is_up() {
             self.sink.held("liveness.link-kept");
         }
+        self.mqtt.end_case(&mut self.sink);
         self.console.end_case(&mut self.sink);
         if let Some(case) = case {
             expectation::judge(case, &self.log, facts, &mut self.sink);
@@ -256,6 +288,9 @@ impl Judge {
         }
         let duty = Duty::of(frame);
         self.duty = duty.clone();
+        if let Some(session) = &duty.ends_session {
+            self.link.goodbye(Some(session));
+        }
         if let Frame::Ping(data) = frame {
             self.ping.clone_from(data);
         }
@@ -313,6 +348,9 @@ impl Judge {
                 Seen::Other
             };
         }
+        if self.link.transport() == Transport::Mqtt {
+            mqtt::judge_publish(&mut self.sink);
+        }
         message::judge_frame(seq, frame, inbound, &mut self.sink);
         let Some(message) = inbound.message() else {
             let id = match inbound {
@@ -328,6 +366,9 @@ impl Judge {
         }
         self.link
             .message(message.kind(), seq, frame, &mut self.sink);
+        if message.kind() == Some("goodbye") {
+            self.link.goodbye(None);
+        }
         if message.kind() != Some("mcp") {
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
             let own = message
@@ -351,9 +392,12 @@ impl Judge {
             }
             return Seen::Other;
         }
-        let answers = matches!(message.payload(), Payload::Answer(_));
+        let asked = match message.payload() {
+            Payload::Answer(payload) => payload.get("id").and_then(|id| self.ledger.waiting(id)),
+            _ => None,
+        };
         self.link
-            .session_id(&message.envelope, answers, seq, &mut self.sink);
+            .session_id(&message.envelope, asked, seq, &mut self.sink);
         match message.payload() {
             Payload::Answer(payload) => {
                 message::judge_version(seq, payload, &mut self.sink);
@@ -429,8 +473,9 @@ impl Judge {
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }
-        if open.link != self.link.number() {
-            self.sink.test("session.no-stale-answer", false, || {
+        if self.link.number() > 1 {
+            let current = open.link == self.link.number();
+            self.sink.test("session.no-stale-answer", current, || {
                 crate::verdict::Evidence {
                     expected: "no answer of an earlier session".into(),
                     received: Value::Object(payload.clone()).to_string(),
@@ -453,7 +498,7 @@ impl Judge {
                 self.first_attempt = Some(std::mem::take(&mut self.log));
             }
             Mark::NoLink { waited_ms } if self.link.was_dropped() => {
-                self.sink.test("session.redial", false, || {
+                self.sink.test(self.link.reconnects(), false, || {
                     let received = format!("not within {waited_ms} ms");
                     evidence("the device connects again by itself", received, entry.seq)
                 });

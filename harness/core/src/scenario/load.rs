@@ -39,6 +39,7 @@ struct RawStep {
     list: Option<RawList>,
     burst: Option<Vec<Spanned<RawStep>>>,
     drop: Option<RawDrop>,
+    keep_alive: Option<Nothing>,
     console: Option<String>,
     each: Option<Vec<Map<String, Value>>>,
 
@@ -52,6 +53,7 @@ struct RawStep {
     bind: BTreeMap<String, String>,
     unchanged: Option<String>,
     fragment: Option<usize>,
+    qos: Option<u8>,
     snapshot: Option<String>,
 }
 
@@ -294,6 +296,9 @@ fn build(
             after: inside(after)?,
         });
     }
+    if raw.keep_alive.is_some() {
+        add(Action::KeepAlive);
+    }
     if let Some(pattern) = raw.console {
         regex::Regex::new(&pattern).map_err(|error| format!("`console`: {error}"))?;
         if expect.is_empty() {
@@ -317,9 +322,13 @@ fn build(
     if actions.len() != 1 {
         return Err(Fault::Here(format!(
             "a step has exactly one action, this one has {} (request, call, status, notify, \
-             payload, payload_text, envelope, text, binary, ping, list, burst, drop, console, each)",
+             payload, payload_text, envelope, text, binary, ping, list, burst, drop, keep_alive, console, \
+             each)",
             actions.len()
         )));
+    }
+    if raw.qos.is_some_and(|qos| qos > 1) {
+        return Err(Fault::Here("`qos`: expected 0 or 1".into()));
     }
     Ok(Step {
         line: place.line(),
@@ -331,6 +340,7 @@ fn build(
             .map(|slug| requirement(&slug, catalogue))
             .transpose()?,
         fragment: raw.fragment,
+        acknowledged: raw.qos == Some(1),
         snapshot: raw.snapshot,
     })
 }

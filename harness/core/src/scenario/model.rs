@@ -37,8 +37,10 @@ pub struct Step {
     pub bind: BTreeMap<String, String>,
     /// The requirement that is broken when the step changes the device's settings.
     pub unchanged: Option<&'static str>,
-    /// Size in bytes of the WebSocket fragments to send the text in.
+    /// Size in bytes of the pieces to send the text in: WebSocket fragments, or TCP segments.
     pub fragment: Option<usize>,
+    /// Whether it is sent with MQTT's QoS 1, where the transport is MQTT.
+    pub acknowledged: bool,
     /// Name under which the answer is kept for review.
     pub snapshot: Option<String>,
 }
@@ -62,6 +64,8 @@ pub enum Action {
         /// What is sent just before, without waiting for answers.
         after: Vec<Step>,
     },
+    /// Says nothing until the device sends what keeps its connection alive.
+    KeepAlive,
     /// Waits for a console line that matches.
     Console {
         /// The pattern.

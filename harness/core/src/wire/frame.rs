@@ -20,14 +20,19 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Size of the data in bytes.
-    pub fn len(&self) -> usize {
+    /// The data.
+    pub fn bytes(&self) -> &[u8] {
         match self {
-            Self::Text(text) => text.len(),
+            Self::Text(text) => text.as_bytes(),
             Self::NotUtf8(bytes) | Self::Binary(bytes) | Self::Ping(bytes) | Self::Pong(bytes) => {
-                bytes.len()
+                bytes
             }
         }
+    }
+
+    /// Size of the data in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes().len()
     }
 
     /// Whether the frame carries no data.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::transcript::Transport;
+
 /// A JSON-RPC request. Members stand in the order of the documents.
 pub fn request(id: &Value, method: &str, params: Option<&Value>) -> Value {
     let mut payload = Map::new();
@@ -31,16 +33,20 @@ pub fn envelope(session_id: &str, payload: &str) -> String {
     format!(r#"{{"session_id":{session},"type":"mcp","payload":{payload}}}"#)
 }
 
-/// The server's hello over WebSocket. `transport` is always there: stock firmware crashes
-/// without it (device-protocol 2.3).
-pub fn server_hello(session_id: &str) -> String {
-    json!({
+/// The server's hello. `transport` is always there: stock firmware crashes without it over
+/// WebSocket (device-protocol 2.3). `udp` is where a device that came over MQTT sends its audio
+/// (device-protocol 3.3).
+pub fn server_hello(transport: Transport, session_id: &str, udp: Option<&Value>) -> String {
+    let mut hello = json!({
         "type": "hello",
-        "transport": "websocket",
+        "transport": transport.in_hello(),
         "session_id": session_id,
         "audio_params": {
             "format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60
         }
-    })
-    .to_string()
+    });
+    if let Some(udp) = udp {
+        hello["udp"] = udp.clone();
+    }
+    hello.to_string()
 }

@@ -1,22 +1,9 @@
 //! The WebSocket endpoint: takes connections on any path.
-//!
-//! Each connection makes its handshake in a task of its own, so that a port scanner, a browser
-//! or a device that hangs half-way keeps nobody else waiting.
 
-use std::{
-    mem,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::net::SocketAddr;
 
 use mcp_hil_core::limits::MAX_MESSAGE_BYTES;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::mpsc,
-    task::{JoinHandle, JoinSet},
-    time::{sleep, timeout},
-};
+use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async_with_config,
     tungstenite::{
@@ -27,22 +14,11 @@ use tokio_tungstenite::{
     },
 };
 
+use super::acceptor::{Acceptor, Refusal};
 use crate::{
     error::RigError,
-    link::{Handshake, Link, tap::Tap},
+    link::{Handshake, Link, Wire, tap::Tap, websocket::WebSocketLink},
 };
-
-/// How long a connection may take for its WebSocket handshake.
-pub const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Most connections that are in their handshake at the same time; further ones are dropped.
-pub const MAX_HANDSHAKES: usize = 64;
-
-/// Most completed connections that wait to be accepted; further ones are dropped.
-pub const MAX_WAITING: usize = 64;
-
-/// Most refused connections that are remembered with their reason.
-const MAX_REFUSED: usize = 100;
 
 /// Size of the read buffer of a connection. It is cleared before each read, so that a larger one
 /// makes small messages slower.
@@ -50,134 +26,35 @@ const READ_BUFFER_BYTES: usize = 16 * 1024;
 
 /// A port on which the harness plays the backend over WebSocket.
 #[derive(Debug)]
-pub struct Endpoint {
-    address: SocketAddr,
-    links: mpsc::Receiver<Link>,
-    refused: Refused,
-    acceptor: JoinHandle<()>,
+pub struct WebSocketEndpoint {
+    acceptor: Acceptor,
 }
 
-impl Endpoint {
+impl WebSocketEndpoint {
     /// Listens on `address`; port 0 takes any free one. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// The address is in use, not permitted or not of this machine.
     pub async fn bind(address: SocketAddr) -> Result<Self, RigError> {
-        let failed = |reason| RigError::Listen { address, reason };
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let (ready, links) = mpsc::channel(MAX_WAITING);
-        let refused = Refused::default();
-        let acceptor = tokio::spawn(accept_all(listener, ready, refused.clone()));
+        let acceptor = Acceptor::bind(address, "WebSocket handshake", |stream, peer| async move {
+            handshake(stream, peer).await.map_err(Refusal::other)
+        });
         Ok(Self {
-            address,
-            links,
-            refused,
-            acceptor,
+            acceptor: acceptor.await?,
         })
     }
 
-    /// Where it listens, with the real port.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The URL that a device is told to dial. When it listens on all interfaces, the URL names
-    /// the address of the one that leads out of this machine.
+    /// The URL that a device is told to dial.
     pub fn url(&self) -> String {
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(outward_address(address.ip()));
-        }
-        format!("ws://{address}/xiaozhi/v1/")
+        format!("ws://{}/xiaozhi/v1/", self.acceptor.public_address())
     }
 
-    /// The next connection whose handshake is complete, in order of completion.
-    ///
-    /// Cancel-safe: no connection is lost when the future is dropped.
-    pub async fn accept(&mut self) -> Link {
-        match self.links.recv().await {
-            Some(link) => link,
-            // The acceptor ends only with its runtime; nobody will ever connect.
-            None => std::future::pending().await,
-        }
+    pub(super) fn acceptor(&mut self) -> &mut Acceptor {
+        &mut self.acceptor
     }
 
-    /// Completed connections that were not accepted yet.
-    pub fn waiting(&self) -> usize {
-        self.links.len()
-    }
-
-    /// The connections refused since the last call: who it was, and why.
-    pub fn take_refused(&mut self) -> Vec<String> {
-        self.refused.take()
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        self.acceptor.abort();
-    }
-}
-
-/// The list of refused connections; a flood of them is counted only.
-#[derive(Debug, Default, Clone)]
-struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
-
-impl Refused {
-    fn add(&self, peer: SocketAddr, why: &str) {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (list, more) = &mut *guard;
-        if list.len() < MAX_REFUSED {
-            list.push(format!("connection from {peer} refused: {why}"));
-        } else {
-            *more += 1;
-        }
-    }
-
-    fn take(&self) -> Vec<String> {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut list, more) = mem::take(&mut *guard);
-        if more > 0 {
-            list.push(format!("{more} more connections refused"));
-        }
-        list
-    }
-}
-
-/// Accepts for ever. The handshakes end with it.
-async fn accept_all(listener: TcpListener, ready: mpsc::Sender<Link>, refused: Refused) {
-    let mut handshakes = JoinSet::new();
-    loop {
-        while handshakes.try_join_next().is_some() {}
-        match listener.accept().await {
-            Ok((_, peer)) if handshakes.len() >= MAX_HANDSHAKES => {
-                refused.add(peer, "too many connections are in their handshake");
-            }
-            Ok((stream, peer)) => {
-                let (ready, refused) = (ready.clone(), refused.clone());
-                handshakes.spawn(async move {
-                    match timeout(HANDSHAKE_DEADLINE, handshake(stream, peer)).await {
-                        Ok(Ok(link)) => {
-                            if ready.try_send(link).is_err() {
-                                refused.add(peer, "too many connections wait to be accepted");
-                            }
-                        }
-                        Ok(Err(why)) => refused.add(peer, &why),
-                        Err(_) => refused.add(
-                            peer,
-                            &format!(
-                                "no complete WebSocket handshake within {} s",
-                                HANDSHAKE_DEADLINE.as_secs()
-                            ),
-                        ),
-                    }
-                });
-            }
-            // The peer was gone before it was accepted, or this process ran out of descriptors.
-            // Neither is mended by asking again at once.
-            Err(_) => sleep(Duration::from_millis(20)).await,
-        }
+    pub(super) fn address(&self) -> SocketAddr {
+        self.acceptor.address()
     }
 }
 
@@ -201,7 +78,10 @@ async fn handshake(stream: TcpStream, peer: SocketAddr) -> Result<Link, String> 
             .map_err(|error| why_refused(&error))?;
     socket.get_mut().start();
     match seen {
-        Some(handshake) => Ok(Link::new(socket, handshake)),
+        Some(handshake) => {
+            let wire = Wire::WebSocket(Box::new(WebSocketLink::new(socket)));
+            Ok(Link::new(wire, handshake))
+        }
         None => Err("the handshake ended without a request".to_owned()),
     }
 }
@@ -225,6 +105,7 @@ fn read_request(request: &Request, peer: SocketAddr) -> Handshake {
     Handshake {
         path: path.to_owned(),
         headers,
+        mqtt: None,
         peer,
     }
 }
@@ -245,26 +126,4 @@ fn why_refused(error: &WsError) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-/// The address under which other machines reach this one, or the loopback address when there is
-/// no network. Connecting a UDP socket sends nothing; it only asks the routing table.
-fn outward_address(unspecified: IpAddr) -> IpAddr {
-    // Addresses reserved for documentation: routed as any other, never used by anybody.
-    let (far, loopback) = match unspecified {
-        IpAddr::V4(_) => (
-            IpAddr::from([192, 0, 2, 1]),
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-        ),
-        IpAddr::V6(_) => (
-            IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]),
-            IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ),
-    };
-    UdpSocket::bind((unspecified, 0))
-        .and_then(|socket| {
-            socket.connect((far, 9))?;
-            socket.local_addr()
-        })
-        .map_or(loopback, |address| address.ip())
 }

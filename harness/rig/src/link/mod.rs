@@ -1,36 +1,17 @@
-//! One live connection to a device.
+//! One live connection to a device, over whichever transport.
 
+pub(crate) mod broker;
+pub(crate) mod mqtt;
 pub(crate) mod tap;
+pub(crate) mod websocket;
 
-use std::{
-    collections::BTreeMap,
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use mcp_hil_core::{
+    limits::MAX_MESSAGE_BYTES,
+    transcript::{MqttConnect, MqttNote},
+    wire::Frame,
 };
-
-use futures_util::{Sink as _, SinkExt as _, Stream as _};
-use mcp_hil_core::{limits::MAX_MESSAGE_BYTES, wire::Frame};
-use tokio::{net::TcpStream, time::timeout};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{
-        Bytes, Error as WsError, Message,
-        error::ProtocolError,
-        protocol::{
-            CloseFrame,
-            frame::{
-                Frame as WsFrame,
-                coding::{Data, OpCode},
-            },
-        },
-    },
-};
-
-use tap::{Kind, Tap};
 
 /// How long a device may leave what was sent to it unread.
 pub const SEND_DEADLINE: Duration = Duration::from_secs(10);
@@ -38,12 +19,24 @@ pub const SEND_DEADLINE: Duration = Duration::from_secs(10);
 /// What the device said when it connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handshake {
-    /// The path it asked for, with the query.
+    /// The path it asked for, with the query; empty over MQTT.
     pub path: String,
-    /// The headers under lower-case names; values of a repeated one are joined by `, `.
+    /// The headers under lower-case names; values of a repeated one are joined by `, `. None over
+    /// MQTT.
     pub headers: BTreeMap<String, String>,
+    /// What its CONNECT packet said. None over WebSocket, and where a broker stands between.
+    pub mqtt: Option<MqttConnect>,
     /// Where it connected from.
     pub peer: SocketAddr,
+}
+
+/// What came over a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Incoming {
+    /// A message.
+    Frame(Frame),
+    /// Something below the messages that checks want to know of; MQTT only.
+    Note(MqttNote),
 }
 
 /// Why a link can be used no more.
@@ -59,33 +52,64 @@ pub enum LinkLost {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The device broke the WebSocket protocol.
-    #[error("the device broke the WebSocket protocol: {0}")]
-    Protocol(String),
+    /// The device broke the protocol of the transport, in the way that the text says.
+    #[error("the device broke the {transport} protocol: {what}")]
+    Protocol {
+        /// `WebSocket` or `MQTT`.
+        transport: &'static str,
+        /// What it did.
+        what: String,
+    },
+    /// The device sent a second CONNECT on one connection (MQTT 3.1.1, 3.1.0-2).
+    #[error("the device sent CONNECT a second time on one connection")]
+    SecondConnect,
+    /// The device sent no MQTT packet for longer than it had promised.
+    #[error(
+        "the device sent nothing, no PINGREQ either, for {waited_s} s: its keep-alive is {keep_alive_s} s"
+    )]
+    KeepAlive {
+        /// How long was waited, in seconds.
+        waited_s: u64,
+        /// What its CONNECT promised, in seconds.
+        keep_alive_s: u16,
+    },
     /// The device left what was sent to it unread for [`SEND_DEADLINE`].
     #[error(
         "the device did not read what was sent to it for SEND_DEADLINE ({} s)",
         SEND_DEADLINE.as_secs()
     )]
     Stalled,
+    /// The broker between harness and device is gone; not the device's doing.
+    #[error("the MQTT broker is gone: {0}")]
+    Broker(String),
 }
 
-/// One connection to a device. Dropping it drops TCP, without a Close frame.
+impl LinkLost {
+    fn too_long() -> Self {
+        Self::TooLong {
+            limit: MAX_MESSAGE_BYTES,
+        }
+    }
+}
+
+/// One connection to a device. Dropping it drops TCP, without a word.
 #[derive(Debug)]
 pub struct Link {
-    socket: WebSocketStream<Tap<TcpStream>>,
+    wire: Wire,
     handshake: Handshake,
-    /// Set once nothing more can be received; told again to whoever asks again.
-    lost: Option<LinkLost>,
+}
+
+/// The transport under a link.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    WebSocket(Box<websocket::WebSocketLink>),
+    Mqtt(Box<mqtt::MqttLink>),
+    Broker(Box<broker::BrokerLink>),
 }
 
 impl Link {
-    pub(crate) fn new(socket: WebSocketStream<Tap<TcpStream>>, handshake: Handshake) -> Self {
-        Self {
-            socket,
-            handshake,
-            lost: None,
-        }
+    pub(crate) fn new(wire: Wire, handshake: Handshake) -> Self {
+        Self { wire, handshake }
     }
 
     /// What the device said when it connected.
@@ -93,170 +117,59 @@ impl Link {
         &self.handshake
     }
 
-    /// Sends one message and flushes it. [`Frame::NotUtf8`] goes out as a text message.
+    /// Sends one message and flushes it. [`Frame::NotUtf8`] goes out as a text message; over MQTT
+    /// every frame is the payload of a PUBLISH with QoS 0.
     ///
     /// # Errors
     /// The connection is gone, or the device reads nothing for [`SEND_DEADLINE`]. What the device
     /// sent before it closed can still be received after that.
     pub async fn send(&mut self, frame: &Frame) -> Result<(), LinkLost> {
-        let message = match frame {
-            Frame::Text(text) => Message::text(text.as_str()),
-            Frame::NotUtf8(bytes) => Message::Frame(WsFrame::message(
-                bytes.clone(),
-                OpCode::Data(Data::Text),
-                true,
-            )),
-            Frame::Binary(bytes) => Message::binary(bytes.clone()),
-            Frame::Ping(bytes) => Message::Ping(bytes.clone().into()),
-            Frame::Pong(bytes) => Message::Pong(bytes.clone().into()),
-        };
-        self.ready()?;
-        let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
-        self.settle(sent)
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send(frame).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 0).await,
+            Wire::Broker(link) => link.publish(frame.bytes()).await,
+        }
     }
 
-    /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
-    /// one). A cut may fall inside a character.
+    /// Sends one text message in pieces of at most `bytes` bytes (at least one): continuation
+    /// frames over WebSocket, separate TCP segments over MQTT. A cut may fall inside a character.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub async fn send_fragments(&mut self, text: &str, bytes: usize) -> Result<(), LinkLost> {
-        self.ready()?;
-        let whole = Bytes::copy_from_slice(text.as_bytes());
-        let socket = &mut self.socket;
-        let sent = timeout(SEND_DEADLINE, async move {
-            let (mut at, mut kind) = (0_usize, Data::Text);
-            loop {
-                let end = whole.len().min(at.saturating_add(bytes.max(1)));
-                let last = end == whole.len();
-                let part = WsFrame::message(whole.slice(at..end), OpCode::Data(kind), last);
-                socket.feed(Message::Frame(part)).await?;
-                if last {
-                    return socket.flush().await;
-                }
-                (at, kind) = (end, Data::Continue);
-            }
-        })
-        .await;
-        self.settle(sent)
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send_fragments(text, bytes).await,
+            Wire::Mqtt(link) => link.publish(text.as_bytes(), Some(bytes.max(1)), 0).await,
+            Wire::Broker(link) => link.publish(text.as_bytes()).await,
+        }
     }
 
-    /// The next message. Pings are answered here and come out too, so that they are recorded.
+    /// Sends one message with MQTT's QoS 1; over another transport as [`send`](Self::send) does.
     ///
-    /// Cancel-safe: no message is lost when the future is dropped.
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_acknowledged(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 1).await,
+            _ => self.send(frame).await,
+        }
+    }
+
+    /// The next thing that comes. Pings are answered here and come out too, so that they are
+    /// recorded.
+    ///
+    /// Cancel-safe: nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// Nothing more can be received; every later call says the same.
-    pub async fn recv(&mut self) -> Result<Frame, LinkLost> {
-        self.ready()?;
-        poll_fn(|context| self.poll_recv(context)).await
+    pub async fn recv(&mut self) -> Result<Incoming, LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.recv().await.map(Incoming::Frame),
+            Wire::Mqtt(link) => link.recv().await,
+            Wire::Broker(link) => link.recv().await.map(Incoming::Frame),
+        }
     }
 
-    /// Drops TCP at once, without a Close frame.
+    /// Drops the connection at once, without a word.
     pub fn abort(self) {}
-
-    fn ready(&self) -> Result<(), LinkLost> {
-        self.lost.clone().map_or(Ok(()), Err)
-    }
-
-    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Frame, LinkLost>> {
-        let message = ready!(Pin::new(&mut self.socket).poll_next(context));
-        let lost = match message {
-            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
-                let data = message.into_data();
-                return Poll::Ready(Ok(match self.socket.get_mut().next_kind() {
-                    // Copied, so that a short message does not hold on to a whole read buffer.
-                    Kind::Text => match std::str::from_utf8(&data) {
-                        Ok(text) => Frame::Text(text.to_owned()),
-                        Err(_) => Frame::NotUtf8(data.to_vec()),
-                    },
-                    Kind::Binary => Frame::Binary(data.to_vec()),
-                }));
-            }
-            Some(Ok(Message::Ping(data))) => {
-                self.push_reply(context);
-                return Poll::Ready(Ok(Frame::Ping(data.to_vec())));
-            }
-            Some(Ok(Message::Pong(data))) => return Poll::Ready(Ok(Frame::Pong(data.to_vec()))),
-            Some(Ok(Message::Close(close))) => {
-                self.push_reply(context);
-                LinkLost::Closed(said_goodbye(close.as_ref()))
-            }
-            // Raw frames are never read.
-            Some(Ok(Message::Frame(_))) | None => {
-                LinkLost::Closed("the connection is closed".to_owned())
-            }
-            Some(Err(error)) => self.why(error),
-        };
-        self.lost = Some(lost.clone());
-        Poll::Ready(Err(lost))
-    }
-
-    /// Pushes the pong or the Close that the library queued out, as far as the socket takes it
-    /// now. The rest goes with the next call: waiting here would make receiving cancel-unsafe.
-    fn push_reply(&mut self, context: &mut Context<'_>) {
-        let _ = Pin::new(&mut self.socket).poll_flush(context);
-    }
-
-    fn settle<E>(&mut self, sent: Result<Result<(), WsError>, E>) -> Result<(), LinkLost> {
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            // Not kept: what the device sent before it went can still be received.
-            Ok(Err(error)) => Err(self.why(error)),
-            Err(_) => {
-                self.lost = Some(LinkLost::Stalled);
-                Err(LinkLost::Stalled)
-            }
-        }
-    }
-
-    fn why(&self, error: WsError) -> LinkLost {
-        let closed = |how: &str| LinkLost::Closed(how.to_owned());
-        match error {
-            WsError::Capacity(_) => LinkLost::TooLong {
-                limit: MAX_MESSAGE_BYTES,
-            },
-            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                if self.socket.get_ref().inside_frame() {
-                    closed("the device closed TCP in the middle of a frame")
-                } else {
-                    closed("the device closed TCP without a Close frame")
-                }
-            }
-            // The tap hides which kind the new message was of.
-            WsError::Protocol(ProtocolError::ExpectedFragment(_)) => LinkLost::Protocol(
-                "a new message began before the fragmented one was complete".to_owned(),
-            ),
-            WsError::Protocol(error) => LinkLost::Protocol(error.to_string()),
-            // Texts are checked above; only the reason in a Close frame is checked below.
-            WsError::Utf8(_) => {
-                LinkLost::Protocol("the reason in its Close frame is not valid UTF-8".to_owned())
-            }
-            WsError::Io(error) => match error.kind() {
-                io::ErrorKind::ConnectionReset => closed("the device reset the TCP connection"),
-                io::ErrorKind::BrokenPipe => closed("the device closed TCP"),
-                _ => LinkLost::Closed(format!("the TCP connection broke: {error}")),
-            },
-            WsError::ConnectionClosed | WsError::AlreadyClosed => {
-                closed("the connection is closed")
-            }
-            other => LinkLost::Protocol(other.to_string()),
-        }
-    }
-}
-
-fn said_goodbye(close: Option<&CloseFrame>) -> String {
-    match close {
-        Some(CloseFrame { code, reason }) if reason.is_empty() => {
-            format!(
-                "the device sent a Close frame with code {}",
-                u16::from(*code)
-            )
-        }
-        Some(CloseFrame { code, reason }) => format!(
-            "the device sent a Close frame with code {} and reason `{reason}`",
-            u16::from(*code)
-        ),
-        None => "the device sent a Close frame without a code".to_owned(),
-    }
 }

@@ -3,22 +3,28 @@
 use std::time::Duration;
 
 use mcp_hil_core::wire::Frame;
-use mcp_hil_rig::{Endpoint, Link, LinkLost};
+use mcp_hil_rig::{Endpoint, Incoming, Knock, Link, LinkLost};
 use tokio::time::timeout;
 
 /// Tests fail by this, and never hang.
 pub(crate) const LATEST: Duration = Duration::from_secs(20);
 
 pub(crate) async fn endpoint() -> Endpoint {
-    Endpoint::bind("127.0.0.1:0".parse().unwrap())
+    Endpoint::websocket("127.0.0.1:0".parse().unwrap())
         .await
         .unwrap()
 }
 
 pub(crate) async fn accept(endpoint: &mut Endpoint) -> Link {
-    timeout(LATEST, endpoint.accept()).await.expect("a link")
+    match timeout(LATEST, endpoint.accept()).await.expect("a link") {
+        Knock::Link(link) => *link,
+        Knock::Refused { why } => panic!("refused: {why}"),
+    }
 }
 
 pub(crate) async fn recv(link: &mut Link) -> Result<Frame, LinkLost> {
-    timeout(LATEST, link.recv()).await.expect("an end")
+    match timeout(LATEST, link.recv()).await.expect("an end")? {
+        Incoming::Frame(frame) => Ok(frame),
+        Incoming::Note(note) => panic!("no message: {note:?}"),
+    }
 }

@@ -1,0 +1,272 @@
+//! One connection to an MQTT broker: connecting, taking what is pushed, publishing.
+//!
+//! A thread pumps packets between the socket and two queues, so that keep-alive and
+//! acknowledgements go on while the device thinks or waits for something else.
+
+use std::pin::pin;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use reference_device::MqttSettings;
+use rumqttc::{
+    Client, Connection, ConnectionError, Event as PacketEvent, EventLoop, MqttOptions, Outgoing,
+    Packet, PingReq, QoS, Request,
+};
+use tokio::runtime;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use crate::link::{Event, NO_SYSTEM_CODE, system_code};
+
+/// How long the device waits for the connection and for the broker's consent.
+const CONNECT_TIMEOUT_S: u64 = 10;
+/// Largest packet in bytes, both ways: well above the largest message that a harness sends.
+const PACKET_LIMIT: usize = 32 << 20;
+/// Packets that may wait to be sent before the device has to.
+const QUEUE: usize = 1024;
+/// How long the end of a connection may take: what was published goes out first.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Port of an endpoint that names none. It means TLS, which this program does not speak.
+const TLS_PORT: u16 = 8883;
+
+/// Everything that makes up a CONNECT packet and the behaviour below the messages.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectPlan {
+    /// Where to, who, and how often to show life.
+    pub(crate) settings: MqttSettings,
+    /// Ask the broker to forget the last session.
+    pub(crate) clean_session: bool,
+    /// Show life before the keep-alive interval is over.
+    pub(crate) pings: bool,
+    /// Acknowledge what came with QoS 1.
+    pub(crate) acknowledges: bool,
+}
+
+impl ConnectPlan {
+    pub(crate) fn new(settings: &MqttSettings) -> Self {
+        ConnectPlan {
+            settings: settings.clone(),
+            clean_session: true,
+            pings: true,
+            acknowledges: true,
+        }
+    }
+}
+
+/// A message on its way to the broker.
+#[derive(Clone, Debug)]
+pub(crate) struct Publication {
+    /// Topic.
+    pub(crate) topic: String,
+    /// 0, 1 or 2.
+    pub(crate) qos: u8,
+    /// The broker shall keep it.
+    pub(crate) retain: bool,
+    /// Content.
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A connection.
+pub(crate) struct MqttLink {
+    client: Client,
+    events: Receiver<Vec<u8>>,
+    /// Messages that were given to the client.
+    published: u64,
+    /// Tells the pump to hang up once that many messages are out.
+    hang_up: Option<oneshot::Sender<u64>>,
+}
+
+impl std::fmt::Debug for MqttLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MqttLink").finish_non_exhaustive()
+    }
+}
+
+impl MqttLink {
+    /// Connects; the error is the system's error number or the broker's return code.
+    pub(crate) fn dial(plan: &ConnectPlan) -> Result<MqttLink, i32> {
+        let (client, connection) = prepare(plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
+        let (queue, events) = mpsc::channel();
+        let (consent, answer) = mpsc::channel();
+        let (hang_up, end) = oneshot::channel();
+        let seconds = u64::from(plan.settings.keep_alive_s);
+        let ping_interval =
+            (plan.pings && seconds > 0).then(|| Duration::from_millis(500 * seconds));
+        let eventloop = connection.eventloop;
+        thread::spawn(move || pump(eventloop, ping_interval, &consent, queue, end));
+        // The pump answers in any case, and hangs up if it cannot.
+        answer.recv().unwrap_or(Err(NO_SYSTEM_CODE))?;
+        Ok(MqttLink {
+            client,
+            events,
+            published: 0,
+            hang_up: Some(hang_up),
+        })
+    }
+
+    /// Waits for the next message, `timeout` at most.
+    pub(crate) fn read(&mut self, timeout: Duration) -> Event {
+        match self.events.recv_timeout(timeout) {
+            Ok(payload) => Event::Message(payload),
+            Err(RecvTimeoutError::Timeout) => Event::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Event::Closed,
+        }
+    }
+
+    /// Publishes; false when the connection is gone.
+    pub(crate) fn publish(&mut self, publication: Publication) -> bool {
+        let Publication {
+            topic,
+            qos,
+            retain,
+            payload,
+        } = publication;
+        let qos = match qos {
+            0 => QoS::AtMostOnce,
+            1 => QoS::AtLeastOnce,
+            _ => QoS::ExactlyOnce,
+        };
+        self.published += 1;
+        self.client.publish(topic, qos, retain, payload).is_ok()
+    }
+}
+
+impl Drop for MqttLink {
+    /// Waits until the socket is closed, so that the next connection comes after this one.
+    fn drop(&mut self) {
+        if let Some(hang_up) = self.hang_up.take() {
+            // A pump that is gone needs not be told.
+            let _ = hang_up.send(self.published);
+        }
+        while self.events.recv_timeout(2 * FAREWELL).is_ok() {}
+    }
+}
+
+/// The library's client, not connected yet; `None` when the endpoint is none that it can reach.
+fn prepare(plan: &ConnectPlan, queue: usize) -> Option<(Client, Connection)> {
+    let settings = &plan.settings;
+    let (host, port) = settings.endpoint.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    if host.is_empty() || port == TLS_PORT {
+        return None;
+    }
+    let mut options = MqttOptions::new(&settings.client_id, host, port);
+    options
+        .set_keep_alive(Duration::from_secs(settings.keep_alive_s.into()))
+        .set_clean_session(plan.clean_session)
+        .set_manual_acks(!plan.acknowledges)
+        .set_max_packet_size(PACKET_LIMIT, PACKET_LIMIT);
+    if !settings.username.is_empty() {
+        options.set_credentials(&settings.username, &settings.password);
+    }
+    let (client, mut connection) = Client::new(options, queue);
+    let network = &mut connection.eventloop.network_options;
+    network.set_connection_timeout(CONNECT_TIMEOUT_S);
+    network.set_tcp_nodelay(true);
+    Some((client, connection))
+}
+
+/// What the broker's answer to CONNECT means.
+fn consent_of(answer: Result<PacketEvent, ConnectionError>) -> Result<(), i32> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(ConnectionError::Io(error)) => Err(system_code(&error)),
+        Err(ConnectionError::ConnectionRefused(code)) => Err(code as i32),
+        Err(_) => Err(NO_SYSTEM_CODE),
+    }
+}
+
+/// Moves packets until the connection is gone or the device has let go of it. The queue ends when
+/// the socket is closed.
+fn pump(
+    mut eventloop: EventLoop,
+    ping_interval: Option<Duration>,
+    consent: &Sender<Result<(), i32>>,
+    queue: Sender<Vec<u8>>,
+    end: oneshot::Receiver<u64>,
+) {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let answer = consent_of(eventloop.poll().await);
+        let is_refused = answer.is_err();
+        if consent.send(answer).is_ok() && !is_refused {
+            talk(&mut eventloop, ping_interval, &queue, end).await;
+        }
+        drop(eventloop);
+    });
+    drop(queue);
+}
+
+async fn talk(
+    eventloop: &mut EventLoop,
+    ping_interval: Option<Duration>,
+    queue: &Sender<Vec<u8>>,
+    mut end: oneshot::Receiver<u64>,
+) {
+    // The library would show life exactly when the interval is over. Firmware does it at half time,
+    // and so a late thread does not make a liar of the device.
+    eventloop.mqtt_options.set_keep_alive(Duration::ZERO);
+    let mut next_ping = ping_interval.map(|interval| Instant::now() + interval);
+    let mut sent = 0;
+    // How many messages have to be out before the end, and until when that may take.
+    let mut farewell: Option<(u64, Instant)> = None;
+    while farewell.is_none_or(|(all, limit)| sent < all && Instant::now() < limit) {
+        let now = Instant::now();
+        if let (Some(due), Some(interval)) = (next_ping, ping_interval)
+            && due <= now
+        {
+            let ping = Request::PingReq(PingReq);
+            eventloop.pending.push_back(ping);
+            next_ping = Some(now + interval);
+        }
+        let timer = farewell.map(|(_, limit)| limit).or(next_ping);
+        let event = {
+            let mut poll = pin!(eventloop.poll());
+            tokio::select! {
+                biased;
+                event = &mut poll => Some(event),
+                all = &mut end, if farewell.is_none() => {
+                    farewell = Some((all.unwrap_or(0), now + FAREWELL));
+                    None
+                }
+                () = sleep_until(timer.unwrap_or(now)), if timer.is_some() => None,
+            }
+        };
+        match event {
+            Some(Ok(PacketEvent::Incoming(Packet::Publish(message)))) => {
+                // Nobody reads any more once the device hangs up.
+                let _ = queue.send(message.payload.to_vec());
+            }
+            Some(Ok(PacketEvent::Outgoing(Outgoing::Publish(_)))) => sent += 1,
+            Some(Ok(_)) | None => {}
+            // Another poll would connect again, which is the device's decision.
+            Some(Err(_)) => break,
+        }
+    }
+}
+
+/// Publishes every message as it came until the connection is gone; the exit code.
+pub(crate) fn echo(settings: &MqttSettings) -> Result<u8, String> {
+    /// Messages on their way; more of them at a time are lost, and the benchmark says so.
+    const ECHO_QUEUE: usize = 1 << 16;
+    let cannot = |code| format!("cannot connect to `{}`: error {code}", settings.endpoint);
+    let plan = ConnectPlan::new(settings);
+    let (client, mut connection) =
+        prepare(&plan, ECHO_QUEUE).ok_or_else(|| cannot(NO_SYSTEM_CODE))?;
+    let answer = connection.recv().map_err(|_| cannot(NO_SYSTEM_CODE))?;
+    consent_of(answer).map_err(cannot)?;
+    for event in connection.iter() {
+        match event {
+            Ok(PacketEvent::Incoming(Packet::Publish(message))) => {
+                let topic = &settings.publish_topic;
+                // The queue is emptied by this same loop: it must not be waited for.
+                let _ = client.try_publish(topic, QoS::AtMostOnce, false, message.payload);
+            }
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,242 @@
+//! A port where devices dial in: each connection makes its handshake in a task of its own, so that
+//! a port scanner, a browser or a device that hangs half-way keeps nobody else waiting.
+
+use std::{
+    future::Future,
+    mem,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+use super::Knock;
+use crate::{error::RigError, link::Link};
+
+/// How long a connection may take for its handshake.
+pub const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Most connections that are in their handshake at the same time; further ones are dropped.
+pub const MAX_HANDSHAKES: usize = 64;
+
+/// Most completed connections that wait to be accepted; further ones are dropped.
+pub const MAX_WAITING: usize = 64;
+
+/// Most refused connections that are remembered with their reason.
+const MAX_REFUSED: usize = 100;
+
+/// Why a connection came to nothing.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    why: String,
+    /// It was turned away for its user name or password.
+    credentials: bool,
+}
+
+impl Refusal {
+    /// What came is no device of this protocol.
+    pub(crate) fn other(why: String) -> Self {
+        Self {
+            why,
+            credentials: false,
+        }
+    }
+
+    /// A device that does not present what it was given.
+    pub(crate) fn credentials(why: String) -> Self {
+        Self {
+            why,
+            credentials: true,
+        }
+    }
+}
+
+/// A listening port and the connections whose handshake is complete.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    address: SocketAddr,
+    knocks: mpsc::Receiver<Knock>,
+    refused: Refused,
+    task: JoinHandle<()>,
+}
+
+impl Acceptor {
+    /// Listens on `address` and lets each connection make its handshake, which `what` names.
+    ///
+    /// # Errors
+    /// The address is in use, not permitted or not of this machine.
+    pub(crate) async fn bind<H, F>(
+        address: SocketAddr,
+        what: &'static str,
+        handshake: H,
+    ) -> Result<Self, RigError>
+    where
+        H: Fn(TcpStream, SocketAddr) -> F + Send + 'static,
+        F: Future<Output = Result<Link, Refusal>> + Send + 'static,
+    {
+        let failed = |reason| RigError::Listen { address, reason };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (ready, knocks) = mpsc::channel(MAX_WAITING);
+        let refused = Refused::default();
+        let task = tokio::spawn(accept_all(
+            listener,
+            ready,
+            refused.clone(),
+            what,
+            handshake,
+        ));
+        Ok(Self {
+            address,
+            knocks,
+            refused,
+            task,
+        })
+    }
+
+    /// Where it listens, with the real port.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address that a device is told. When it listens on all interfaces, it is that of the
+    /// one that leads out of this machine.
+    pub(crate) fn public_address(&self) -> SocketAddr {
+        public(self.address)
+    }
+
+    /// The next connection whose handshake is complete, in order of completion. Cancel-safe.
+    pub(crate) async fn accept(&mut self) -> Knock {
+        match self.knocks.recv().await {
+            Some(knock) => knock,
+            // The acceptor ends only with its runtime; nobody will ever connect.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Completed connections that were not accepted yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.knocks.len()
+    }
+
+    /// The connections refused since the last call: who it was, and why.
+    pub(crate) fn take_refused(&mut self) -> Vec<String> {
+        self.refused.take()
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The list of refused connections; a flood of them is counted only.
+#[derive(Debug, Default, Clone)]
+struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
+
+impl Refused {
+    fn add(&self, peer: SocketAddr, why: &str) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (list, more) = &mut *guard;
+        if list.len() < MAX_REFUSED {
+            list.push(format!("connection from {peer} refused: {why}"));
+        } else {
+            *more += 1;
+        }
+    }
+
+    fn take(&self) -> Vec<String> {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut list, more) = mem::take(&mut *guard);
+        if more > 0 {
+            list.push(format!("{more} more connections refused"));
+        }
+        list
+    }
+}
+
+/// Accepts for ever. The handshakes end with it.
+async fn accept_all<H, F>(
+    listener: TcpListener,
+    ready: mpsc::Sender<Knock>,
+    refused: Refused,
+    what: &'static str,
+    handshake: H,
+) where
+    H: Fn(TcpStream, SocketAddr) -> F,
+    F: Future<Output = Result<Link, Refusal>> + Send + 'static,
+{
+    let mut handshakes = JoinSet::new();
+    loop {
+        while handshakes.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((_, peer)) if handshakes.len() >= MAX_HANDSHAKES => {
+                refused.add(peer, "too many connections are in their handshake");
+            }
+            Ok((stream, peer)) => {
+                let (ready, refused) = (ready.clone(), refused.clone());
+                let made = handshake(stream, peer);
+                handshakes.spawn(async move {
+                    let knock = match timeout(HANDSHAKE_DEADLINE, made).await {
+                        Ok(Ok(link)) => Knock::Link(Box::new(link)),
+                        Ok(Err(refusal)) => {
+                            refused.add(peer, &refusal.why);
+                            if !refusal.credentials {
+                                return;
+                            }
+                            Knock::Refused { why: refusal.why }
+                        }
+                        Err(_) => {
+                            let seconds = HANDSHAKE_DEADLINE.as_secs();
+                            refused.add(peer, &format!("no complete {what} within {seconds} s"));
+                            return;
+                        }
+                    };
+                    if ready.try_send(knock).is_err() {
+                        refused.add(peer, "too many connections wait to be accepted");
+                    }
+                });
+            }
+            // The peer was gone before it was accepted, or this process ran out of descriptors.
+            // Neither is mended by asking again at once.
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// The address that others are told for one on which we listen.
+pub(crate) fn public(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(outward_address(address.ip()));
+    }
+    address
+}
+
+/// The address under which other machines reach this one, or the loopback address when there is
+/// no network. Connecting a UDP socket sends nothing; it only asks the routing table.
+fn outward_address(unspecified: IpAddr) -> IpAddr {
+    // Addresses reserved for documentation: routed as any other, never used by anybody.
+    let (far, loopback) = match unspecified {
+        IpAddr::V4(_) => (
+            IpAddr::from([192, 0, 2, 1]),
+            IpAddr::V4(Ipv4Addr::LOCALHOST),
+        ),
+        IpAddr::V6(_) => (
+            IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]),
+            IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ),
+    };
+    UdpSocket::bind((unspecified, 0))
+        .and_then(|socket| {
+            socket.connect((far, 9))?;
+            socket.local_addr()
+        })
+        .map_or(loopback, |address| address.ip())
+}
