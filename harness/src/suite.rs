@@ -15,7 +15,9 @@ use crate::plan::Refusal;
 pub struct Suite {
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
-    /// Names of the rule sets in force.
+    /// The rule sets in force.
+    pub sets: Vec<RuleSet>,
+    /// Their names.
     pub rules: Vec<&'static str>,
     /// All cases in force, in the order in which they run.
     pub cases: Vec<Case>,
@@ -86,6 +88,7 @@ impl Suite {
             .collect();
         Ok(Self {
             catalogue,
+            sets,
             rules,
             cases,
         })

@@ -16,14 +16,14 @@ use std::time::Instant;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
-use mcp_hil_core::check::gateway::Table;
-use mcp_hil_core::transcript::BRING_UP;
+use mcp_hil_core::check::gateway::{GatewayJudge, Table};
+use mcp_hil_core::transcript::{BRING_UP, Entry};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
 use crate::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
 use crate::report::Reporters;
-use crate::run::{Book, Recorder, RunError, Secret, Tally, exit_code, transcript_name};
+use crate::run::{Book, Recorder, Ruling, RunError, Secret, Tally, exit_code, transcript_name};
 
 use conversation::{Bench, Conversation, End};
 use plan::GatewayPlan;
@@ -60,6 +60,52 @@ pub fn case_id(row: &str) -> String {
     format!("{GATEWAY}/{row}")
 }
 
+/// Judges the entries of an earlier run again, case by case in the order in which they ran.
+pub fn judge_again(
+    cases: &[CaseReport],
+    entries: &[Entry],
+    ruling: &Ruling<'_>,
+    reporters: &mut Reporters<'_>,
+) -> (Vec<CaseReport>, Facts) {
+    let table = table();
+    let mut judge = GatewayJudge::new(table.clone());
+    let mut book = Book::default();
+    for recorded in cases {
+        let own: Vec<Entry> = entries
+            .iter()
+            .filter(|entry| *entry.case == *recorded.case)
+            .cloned()
+            .collect();
+        let row = table
+            .rows
+            .iter()
+            .find(|row| case_id(&row.name) == recorded.case);
+        if own.is_empty() || row.is_none() && recorded.case != BRING_UP {
+            // It was not carried out, or the table has it no more.
+            book.add(recorded.clone(), reporters);
+            continue;
+        }
+        let blank = CaseReport {
+            findings: Vec::new(),
+            exercised: Vec::new(),
+            reason: None,
+            known: false,
+            ..recorded.clone()
+        };
+        let outcome = judge.judge(&Arc::from(recorded.case.as_str()), row, &own);
+        book.finish(blank, outcome, ruling, reporters);
+    }
+    (book.into_cases(), facts())
+}
+
+/// What is known of every gateway.
+fn facts() -> Facts {
+    Facts {
+        capabilities: BTreeSet::from([CAPABILITY.to_owned()]),
+        ..Facts::default()
+    }
+}
+
 /// Carries out a plan and reports it as events. `interrupt` turns true on Ctrl-C.
 pub async fn run(
     plan: &GatewayPlan,
@@ -84,7 +130,13 @@ pub async fn run(
         cases: plan.rows.len() + 1,
     }));
     let mut book = Book::default();
-    let (error, interrupted) = match open(plan).await {
+    let mut stopped = interrupt.clone();
+    let opened = tokio::select! {
+        opened = open(plan) => opened,
+        _ = stopped.wait_for(|stopped| *stopped) => Err(RunError::NoConnection(String::new())),
+    };
+    let (error, interrupted) = match opened {
+        Err(_) if *interrupt.borrow() => (None, true),
         Err(failed) => (Some(failed.to_string()), false),
         Ok((bench, recorder)) => {
             let mut conversation = Conversation::new(
@@ -106,8 +158,7 @@ pub async fn run(
     for case in &cases {
         tally.case(case);
     }
-    let capabilities = BTreeSet::from([CAPABILITY.to_owned()]);
-    tally.device(GATEWAY, plan.output.transport(), &capabilities);
+    tally.device(GATEWAY, plan.output.transport(), &facts().capabilities);
     let mut summary = tally.summary();
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -128,7 +179,8 @@ async fn open(plan: &GatewayPlan) -> Result<(Wire, Recorder), RunError> {
         let value = value.clone()?;
         Some(Secret { value, mark })
     });
-    let recorder = Recorder::new(&plan.folder, secrets.collect())?;
+    let folder = plan.folder.join(plan.output.transport());
+    let recorder = Recorder::new(&folder, secrets.collect())?;
     let wire = Wire::open(plan).await.map_err(RunError::NoConnection)?;
     Ok((wire, recorder))
 }
@@ -149,7 +201,11 @@ pub async fn carry_out<B: Bench>(
         dut: GATEWAY.into(),
         transport: plan.output.transport().into(),
         repro: plan.repro(&id),
-        transcript: Some(transcript_name(&id)),
+        transcript: Some(format!(
+            "{}/{}",
+            plan.output.transport(),
+            transcript_name(&id)
+        )),
         case: id,
         title: title.into(),
         file: None,
@@ -176,10 +232,7 @@ pub async fn carry_out<B: Bench>(
         dut: report.dut.clone(),
         transport: report.transport.clone(),
         server: None,
-        facts: Facts {
-            capabilities: BTreeSet::from([CAPABILITY.to_owned()]),
-            ..Facts::default()
-        },
+        facts: facts(),
         took_us: report.took_us,
     }));
     book.finish(report, outcome, &plan.ruling(), reporters);
