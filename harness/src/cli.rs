@@ -80,6 +80,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 
+    /// Where devices ask for their configuration over HTTP [default: a free port of the address of
+    /// `--listen`; port 8003 with `--dut wait`]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub http_listen: Option<SocketAddr>,
+
     /// The token that the device presents [default: one made up for each run; none with `wait`]
     #[arg(
         long,
@@ -364,8 +369,13 @@ impl RunArgs {
         if let Some(seconds) = self.redial_deadline {
             text.push_str(&format!(" --redial-deadline {seconds}"));
         }
-        if let Some(address) = self.listen {
-            text.push_str(&format!(" --listen {address}"));
+        for (name, address) in [
+            ("--listen", self.listen),
+            ("--http-listen", self.http_listen),
+        ] {
+            if let Some(address) = address {
+                text.push_str(&format!(" {name} {address}"));
+            }
         }
         text
     }

@@ -168,11 +168,13 @@ impl Dut {
 
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
-    pub fn target(&self, plan: &Plan, transport: Transport, url: &str) -> Target {
+    pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
         let Some(command) = self.command() else {
             return Target::Wait;
         };
-        let command = command.env("MCP_HIL_TRANSPORT", transport.name());
+        let command = command
+            .env("MCP_HIL_TRANSPORT", transport.name())
+            .env("MCP_HIL_OTA_URL", ota_url);
         let token = plan.token.as_deref().unwrap_or_default();
         let command = match transport {
             Transport::WebSocket => command

@@ -1,6 +1,7 @@
 //! The one stream of events that a run produces; reporters are folds over it.
 
 use mcp_hil_core::capability::Facts;
+use mcp_hil_core::identity::Identity;
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +85,9 @@ pub struct DutReady {
     /// `serverInfo.name` and `.version` of its first `initialize` answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<(String, String)>,
+    /// What it said of itself when it asked for its configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// What it can do.
     pub facts: Facts,
     /// Microseconds from start to readiness.

@@ -10,7 +10,7 @@ use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::Transport;
-use mcp_hil_rig::{Broker, MqttTerms};
+use mcp_hil_rig::{Broker, Configuration, MqttTerms};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -61,6 +61,9 @@ impl From<Problem> for Refusal {
 /// Shortest token that can be told from other text.
 pub(crate) const SHORTEST_TOKEN: usize = 8;
 
+/// The keep-alive that a device is told, in seconds: short, so that a run sees it kept.
+const KEEP_ALIVE_S: u16 = 2;
+
 /// What is going to run.
 #[derive(Debug)]
 pub struct Plan {
@@ -86,8 +89,14 @@ pub struct Plan {
     pub seed: u64,
     /// Where the endpoint listens.
     pub listen: SocketAddr,
+    /// Where devices ask for their configuration.
+    pub http_listen: SocketAddr,
     /// The token that the device must present; `None` when it was given none.
     pub token: Option<String>,
+    /// The token that a device gets with its configuration.
+    configured_token: String,
+    /// The token that a picture must come with.
+    pub vision_token: String,
     /// How long an answer is waited for.
     pub deadline: Duration,
     /// How long the device's connection is waited for.
@@ -143,6 +152,15 @@ impl Plan {
         let connect = args
             .connect_deadline
             .unwrap_or(if waits { 120.0 } else { 20.0 });
+        let listen = args
+            .listen
+            .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
+        let http_port = if waits { 8003 } else { 0 };
+        let http_listen = args
+            .http_listen
+            .unwrap_or_else(|| SocketAddr::new(listen.ip(), http_port));
+        let mut random = Random::new(Random::seed().rotate_left(43) ^ seed);
+        let configured_token = token.clone().unwrap_or_else(|| random.uuid());
         let transports = args.transport.list();
         let mqtt = MqttPlan::new(args, waits, token.as_deref(), seed, &transports)?;
         Ok(Self {
@@ -157,9 +175,10 @@ impl Plan {
             strict: args.strict,
             baseline,
             seed,
-            listen: args
-                .listen
-                .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port))),
+            listen,
+            http_listen,
+            vision_token: random.uuid(),
+            configured_token,
             token,
             deadline: Duration::from_secs_f64(args.deadline),
             connect_deadline: Duration::from_secs_f64(connect),
@@ -197,11 +216,30 @@ impl Plan {
             value: value.to_owned(),
             mark,
         };
-        let mut secrets = vec![secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}")];
-        if let Some(token) = &self.token {
-            secrets.insert(0, secret(token, "${MCP_HIL_WS_TOKEN}"));
+        vec![
+            secret(&self.configured_token, "${MCP_HIL_WS_TOKEN}"),
+            secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}"),
+            secret(&self.vision_token, "${MCP_HIL_VISION_TOKEN}"),
+        ]
+    }
+
+    /// The configuration that a device gets when it asks for it.
+    pub fn configuration(&self, transport: Transport, dial: &str) -> Configuration {
+        match transport {
+            Transport::WebSocket => Configuration::WebSocket {
+                url: dial.to_owned(),
+                token: self.configured_token.clone(),
+            },
+            Transport::Mqtt => Configuration::Mqtt {
+                endpoint: dial.to_owned(),
+                client_id: Some(self.mqtt.client_id.clone()),
+                username: self.mqtt.username.clone(),
+                password: self.mqtt.password.clone(),
+                publish_topic: self.mqtt.publish_topic.clone(),
+                subscribe_topic: self.mqtt.subscribe_topic.clone(),
+                keepalive: KEEP_ALIVE_S,
+            },
         }
-        secrets
     }
 
     /// The command that runs a case again.
@@ -238,6 +276,8 @@ pub struct MqttPlan {
     pub password: String,
     /// Where it publishes. Stock servers name it so.
     pub publish_topic: String,
+    /// Where it may subscribe; stock devices do not.
+    pub subscribe_topic: String,
     /// The ordinary broker between, if one stands there.
     pub broker: Option<Broker>,
     /// Whether the device was told all that: nobody told a device that somebody else starts.
@@ -258,6 +298,7 @@ impl MqttPlan {
         let (device, password) = (random.uuid(), random.uuid());
         let publish_topic = "device-server".to_owned();
         let client_id = format!("mcp-hil@@@{}@@@{device}", &device[..8]);
+        let subscribe_topic = format!("devices/p2p/{}", &device[..8]);
         let broker = match &args.mqtt_broker {
             None => None,
             Some(_) if !transports.contains(&Transport::Mqtt) => {
@@ -280,7 +321,7 @@ impl MqttPlan {
                     port,
                     credentials: None,
                     publish_topic: publish_topic.clone(),
-                    subscribe_topic: format!("devices/p2p/{}", &device[..8]),
+                    subscribe_topic: subscribe_topic.clone(),
                     client_id: format!("mcp-hil-{}", &device[..8]),
                 })
             }
@@ -294,6 +335,7 @@ impl MqttPlan {
                 _ => password,
             },
             publish_topic,
+            subscribe_topic,
             broker,
             told: !waits,
             guarded: !waits || token.is_some(),

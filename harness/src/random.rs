@@ -26,6 +26,11 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// So many bytes.
+    pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.draw() as u8)
+    }
+
     /// A text of the form of a UUID, version 4.
     pub fn uuid(&mut self) -> String {
         let (a, b) = (self.draw(), self.draw());

@@ -25,7 +25,9 @@ pub struct Suite {
 
 /// The areas in the order in which they run: what later ones build on comes first, what may hurt
 /// the device last.
-const AREAS: [&str; 14] = [
+const AREAS: [&str; 16] = [
+    // Before any case tells a URL for pictures: a device keeps it until it is restarted.
+    "vision",
     "initialize",
     "list",
     "jsonrpc",
@@ -39,6 +41,7 @@ const AREAS: [&str; 14] = [
     "hello",
     "mqtt",
     "session",
+    "channel",
     "robustness",
 ];
 

@@ -103,6 +103,35 @@ const GATEWAY: [&str; 4] = [
     "gateway.survives",
 ];
 
+/// Requirements on what comes beside the link: HTTP requests and audio packets.
+const GENERIC_BESIDE: [&str; 25] = [
+    "bootstrap.accept-language",
+    "bootstrap.activation-version",
+    "bootstrap.application",
+    "bootstrap.board",
+    "bootstrap.body",
+    "bootstrap.chip",
+    "bootstrap.client-id",
+    "bootstrap.content-type",
+    "bootstrap.device-id",
+    "bootstrap.format",
+    "bootstrap.mac",
+    "bootstrap.method",
+    "bootstrap.partitions",
+    "bootstrap.same-device",
+    "bootstrap.same-version",
+    "bootstrap.user-agent",
+    "bootstrap.uuid",
+    "channel.header",
+    "channel.sequence",
+    "channel.stops",
+    "vision.device-headers",
+    "vision.jpeg",
+    "vision.question",
+    "vision.token",
+    "vision.upload",
+];
+
 const SOURCES: [&str; 9] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
@@ -183,6 +212,7 @@ fn every_requirement_is_exercised() {
     let generic: BTreeSet<&str> = GENERIC
         .into_iter()
         .chain(GENERIC_MORE)
+        .chain(GENERIC_BESIDE)
         .chain(GATEWAY)
         .chain(rows)
         .collect();

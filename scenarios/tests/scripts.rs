@@ -8,7 +8,7 @@ use common::{By, CAPABILITIES, Script, catalogue, expectations, scripts};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-const AREAS: [&str; 13] = [
+const AREAS: [&str; 14] = [
     "hello",
     "envelope",
     "jsonrpc",
@@ -22,6 +22,7 @@ const AREAS: [&str; 13] = [
     "session",
     "robustness",
     "volume",
+    "vision",
 ];
 
 /// Actions and the members that they take; no members where the action takes any JSON or text.
@@ -68,7 +69,7 @@ const EXPECT: [&str; 11] = [
 const ANSWERS: [&str; 5] = ["result", "error", "refused", "any", "none"];
 
 /// Variables that the harness provides, and the capability that each needs.
-const DISCOVERED: [(&str, &str); 18] = [
+const DISCOVERED: [(&str, &str); 21] = [
     ("nullary.tool", "nullary"),
     ("integer.tool", "integer"),
     ("integer.argument", "integer"),
@@ -87,10 +88,13 @@ const DISCOVERED: [(&str, &str); 18] = [
     ("default.value", "default"),
     ("tools.count", "tools"),
     ("tools.last", "tools"),
+    ("vision.url", "camera"),
+    ("vision.token", "camera"),
+    ("vision.reply", "camera"),
 ];
 
 /// Tools that a scenario may call by name, and what it must check before.
-const NAMED_TOOLS: [(&str, &str); 8] = [
+const NAMED_TOOLS: [(&str, &str); 9] = [
     ("self.audio_speaker.set_volume", "volume"),
     ("self.audio_speaker.volume_up", "volume.step"),
     ("self.audio_speaker.volume_down", "volume.step"),
@@ -99,6 +103,7 @@ const NAMED_TOOLS: [(&str, &str); 8] = [
     ("self.screen.set_brightness", "brightness"),
     ("self.get_device_status", "status"),
     ("self.screen.set_theme", "string"),
+    ("self.camera.take_photo", "camera"),
 ];
 
 #[test]

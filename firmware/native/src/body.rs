@@ -148,7 +148,10 @@ impl Body {
     }
 
     fn dial_mqtt(&mut self) -> Result<Line, i32> {
-        let plan = ConnectPlan::new(&self.device.identity().mqtt);
+        let mut plan = ConnectPlan::new(&self.device.identity().mqtt);
+        if let Some(hook) = self.defect.as_mut().and_then(|d| d.plan.as_mut()) {
+            hook(&mut plan);
+        }
         MqttLink::dial(&plan).map(Line::Mqtt)
     }
 
@@ -290,8 +293,8 @@ impl Body {
                     server,
                     port,
                     bytes,
-                } => self.audio.send(&server, port, &bytes),
-                Output::Http(request) => self.request(&request),
+                } => self.send_datagram(&server, port, bytes),
+                Output::Http(request) => self.request(request),
                 Output::Log(line) => self.log(line),
                 Output::Disconnect => self.link = None,
                 Output::Reboot if self.device.is_configured() => self.perform(Act::Restart),
@@ -305,13 +308,24 @@ impl Body {
     }
 
     /// Makes a request. The device does nothing else meanwhile, as its main task would.
-    fn request(&mut self, request: &HttpRequest) {
-        let outcome = http::perform(request);
+    fn request(&mut self, mut request: HttpRequest) {
+        let hook = self.defect.as_mut().and_then(|d| d.http.as_mut());
+        let outcome = match hook.map_or(Flow::Pass, |hook| hook(&mut request)) {
+            Flow::Pass => http::perform(&request),
+            Flow::Drop => None,
+        };
         if request.purpose == Purpose::Activation && outcome.is_some() {
             self.activated = Instant::now();
         }
         let now = self.now();
         self.device.http_done(request.purpose, outcome, now);
+    }
+
+    fn send_datagram(&mut self, server: &str, port: u16, mut bytes: Vec<u8>) {
+        let hook = self.defect.as_mut().and_then(|d| d.datagram.as_mut());
+        if hook.is_none_or(|hook| hook(&mut bytes) == Flow::Pass) {
+            self.audio.send(server, port, &bytes);
+        }
     }
 
     fn send_text(&mut self, text: String, cause: Option<&Request>) {
@@ -354,12 +368,16 @@ impl Body {
                     // There are none on this transport.
                     Frame::Binary(_) => return,
                 };
-                link.publish(Publication {
+                let mut publication = Publication {
                     topic: self.device.identity().mqtt.publish_topic.clone(),
                     qos: 0,
                     retain: false,
                     payload,
-                })
+                };
+                if let Some(hook) = self.defect.as_mut().and_then(|d| d.publication.as_mut()) {
+                    hook(&mut publication);
+                }
+                link.publish(publication)
             }
             None => return,
         };

@@ -6,11 +6,12 @@
 
 use std::fmt;
 
-use reference_device::Property;
+use reference_device::{HttpRequest, Property, Purpose};
 use serde_json::{Map, Value};
 
 use crate::hooks::{Flow, Hands, Inbound, Outbound, Request};
 use crate::link::LinkOptions;
+use crate::mqtt::{ConnectPlan, Publication};
 
 /// Headers of the WebSocket handshake.
 pub(crate) type Headers = Vec<(&'static str, String)>;
@@ -21,6 +22,10 @@ type OnHeaders = dyn FnMut(&mut Headers);
 type OnInbound = dyn FnMut(&mut Inbound, &mut Hands) -> Flow;
 type OnBinary = dyn FnMut(&[u8], &mut Hands);
 type OnOutbound = dyn FnMut(&mut Outbound, &mut Hands) -> Flow;
+type OnPlan = dyn FnMut(&mut ConnectPlan);
+type OnPublication = dyn FnMut(&mut Publication);
+type OnDatagram = dyn FnMut(&mut Vec<u8>) -> Flow;
+type OnHttp = dyn FnMut(&mut HttpRequest) -> Flow;
 type OnLine = dyn FnMut(&mut String) -> Flow;
 type OnEvent = dyn FnMut(&mut Hands);
 
@@ -29,6 +34,14 @@ type OnEvent = dyn FnMut(&mut Hands);
 pub(crate) struct Defect {
     /// Changes the handshake.
     pub(crate) headers: Hook<OnHeaders>,
+    /// Changes the connection to the broker.
+    pub(crate) plan: Hook<OnPlan>,
+    /// Sees messages before they are published.
+    pub(crate) publication: Hook<OnPublication>,
+    /// Sees audio datagrams before they are sent.
+    pub(crate) datagram: Hook<OnDatagram>,
+    /// Sees HTTP requests before they are made.
+    pub(crate) http: Hook<OnHttp>,
     /// Sees text frames before the device.
     pub(crate) inbound: Hook<OnInbound>,
     /// Sees binary frames before the device.
@@ -55,6 +68,40 @@ impl Defect {
     /// A defect of the handshake.
     pub(crate) fn headers(mut self, hook: impl FnMut(&mut Headers) + 'static) -> Self {
         self.headers = Some(Box::new(hook));
+        self
+    }
+
+    /// A defect of the connection to the broker.
+    pub(crate) fn plan(mut self, hook: impl FnMut(&mut ConnectPlan) + 'static) -> Self {
+        self.plan = Some(Box::new(hook));
+        self
+    }
+
+    /// A defect of what is published.
+    pub(crate) fn publication(mut self, hook: impl FnMut(&mut Publication) + 'static) -> Self {
+        self.publication = Some(Box::new(hook));
+        self
+    }
+
+    /// A defect of the audio datagrams.
+    pub(crate) fn datagram(mut self, hook: impl FnMut(&mut Vec<u8>) -> Flow + 'static) -> Self {
+        self.datagram = Some(Box::new(hook));
+        self
+    }
+
+    /// A defect of the HTTP requests for one purpose.
+    pub(crate) fn http(
+        mut self,
+        purpose: Purpose,
+        mut hook: impl FnMut(&mut HttpRequest) -> Flow + 'static,
+    ) -> Self {
+        self.http = Some(Box::new(move |request: &mut HttpRequest| {
+            if request.purpose == purpose {
+                hook(request)
+            } else {
+                Flow::Pass
+            }
+        }));
         self
     }
 

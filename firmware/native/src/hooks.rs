@@ -1,6 +1,6 @@
 //! What a defect gets to see and what it can do: the arguments of the hooks in [`crate::defect`].
 
-use reference_device::{Device, Tool};
+use reference_device::{Device, Tool, Transport};
 use serde_json::Value;
 
 use crate::link::Frame;
@@ -147,6 +147,11 @@ impl<'a> Hands<'a> {
     pub(crate) fn envelope(&self, payload: &Value) -> String {
         let session = self.device.session_json();
         format!(r#"{{"session_id":{session},"type":"mcp","payload":{payload}}}"#)
+    }
+
+    /// Whether the messages travel over MQTT.
+    pub(crate) fn over_mqtt(&self) -> bool {
+        self.device.identity().transport == Transport::Mqtt
     }
 
     /// Does something at once.

@@ -19,6 +19,8 @@ pub(crate) fn perform(request: &HttpRequest) -> HttpOutcome {
         .timeout_global(Some(TIMEOUT))
         .proxy(None)
         .accept("")
+        .user_agent("")
+        .allow_non_standard_methods(true)
         .build()
         .into();
     let mut builder = Request::builder().method(request.method).uri(&request.url);

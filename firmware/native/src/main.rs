@@ -15,6 +15,7 @@ mod http;
 mod link;
 mod mqtt;
 mod mutants;
+mod tamper;
 mod udp;
 
 use std::env;

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::link::{Event, NO_SYSTEM_CODE, system_code};
+use crate::tamper::{self, Tamper};
 
 /// How long the device waits for the connection and for the broker's consent.
 const CONNECT_TIMEOUT_S: u64 = 10;
@@ -35,21 +36,22 @@ const TLS_PORT: u16 = 8883;
 pub(crate) struct ConnectPlan {
     /// Where to, who, and how often to show life.
     pub(crate) settings: MqttSettings,
-    /// Ask the broker to forget the last session.
-    pub(crate) clean_session: bool,
-    /// Show life before the keep-alive interval is over.
-    pub(crate) pings: bool,
+    /// After which part of the keep-alive interval the device shows life, in percent; `None` for
+    /// never.
+    pub(crate) ping_at_percent: Option<u32>,
     /// Acknowledge what came with QoS 1.
     pub(crate) acknowledges: bool,
+    /// Rewrites the packets on their way to the broker.
+    pub(crate) tamper: Option<Tamper>,
 }
 
 impl ConnectPlan {
     pub(crate) fn new(settings: &MqttSettings) -> Self {
         ConnectPlan {
             settings: settings.clone(),
-            clean_session: true,
-            pings: true,
+            ping_at_percent: Some(50),
             acknowledges: true,
+            tamper: None,
         }
     }
 }
@@ -86,13 +88,20 @@ impl std::fmt::Debug for MqttLink {
 impl MqttLink {
     /// Connects; the error is the system's error number or the broker's return code.
     pub(crate) fn dial(plan: &ConnectPlan) -> Result<MqttLink, i32> {
-        let (client, connection) = prepare(plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
+        let mut plan = plan.clone();
+        if let Some(tamper) = plan.tamper {
+            let endpoint = tamper::start(&plan.settings.endpoint, tamper);
+            plan.settings.endpoint = endpoint.map_err(|error| system_code(&error))?;
+        }
+        let (client, connection) = prepare(&plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
         let (queue, events) = mpsc::channel();
         let (consent, answer) = mpsc::channel();
         let (hang_up, end) = oneshot::channel();
-        let seconds = u64::from(plan.settings.keep_alive_s);
-        let ping_interval =
-            (plan.pings && seconds > 0).then(|| Duration::from_millis(500 * seconds));
+        let interval = Duration::from_secs(plan.settings.keep_alive_s.into());
+        let ping_interval = plan
+            .ping_at_percent
+            .map(|percent| interval * percent / 100)
+            .filter(|interval| !interval.is_zero());
         let eventloop = connection.eventloop;
         thread::spawn(move || pump(eventloop, ping_interval, &consent, queue, end));
         // The pump answers in any case, and hangs up if it cannot.
@@ -154,7 +163,7 @@ fn prepare(plan: &ConnectPlan, queue: usize) -> Option<(Client, Connection)> {
     let mut options = MqttOptions::new(&settings.client_id, host, port);
     options
         .set_keep_alive(Duration::from_secs(settings.keep_alive_s.into()))
-        .set_clean_session(plan.clean_session)
+        .set_clean_session(true)
         .set_manual_acks(!plan.acknowledges)
         .set_max_packet_size(PACKET_LIMIT, PACKET_LIMIT);
     if !settings.username.is_empty() {

@@ -12,8 +12,11 @@ use crate::wire::as_integer;
 /// The tool that tells a device's state.
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
+/// The tool that takes a picture and asks the backend about it.
+pub const PHOTO_TOOL: &str = "self.camera.take_photo";
+
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 29] = [
+pub const ALL: [&str; 32] = [
     "websocket",
     "mqtt",
     "hello",
@@ -43,6 +46,9 @@ pub const ALL: [&str; 29] = [
     "reinitialize",
     "token",
     "sut.gateway",
+    "bootstrap",
+    "camera",
+    "channel",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.
@@ -320,6 +326,19 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, trust: Trust) {
             );
         }
     }
+    // A picture leaves the device, and its tool asks for more than its name tells: simulations only.
+    let takes_photos = surface
+        .tools
+        .iter()
+        .filter_map(Candidate::of)
+        .find(|tool| tool.name == PHOTO_TOOL)
+        .is_some_and(|tool| {
+            tool.of_type("string", true)
+                .is_some_and(|(argument, _)| argument == "question")
+        });
+    if takes_photos && trust == Trust::Simulated {
+        facts.set("camera", []);
+    }
     let default = candidates.iter().find_map(|tool| {
         let (argument, schema) = tool.only_default("integer")?;
         Some((tool, argument, schema.get("default")?))
@@ -443,6 +462,22 @@ mod tests {
         assert_eq!(facts.variables["integer.above"], json!(101));
         assert_eq!(facts.variables["nullary.tool"], json!(STATUS_TOOL));
         assert_eq!(facts.lacks(&["tools".into(), "mute".into()]), Some("mute"));
+    }
+
+    #[test]
+    fn a_camera_is_used_in_simulations_only() {
+        let camera = |argument: &str, trust| {
+            let mut surface = surface();
+            surface
+                .tools
+                .push(json!({"name": PHOTO_TOOL, "inputSchema": {"type": "object",
+                "properties": {argument: {"type": "string"}}, "required": [argument]}}));
+            let facts = discover(&surface, trust);
+            facts.capabilities.contains("camera")
+        };
+        assert!(camera("question", Trust::Simulated));
+        assert!(!camera("question", Trust::WellKnown));
+        assert!(!camera("prompt", Trust::Simulated));
     }
 
     #[test]

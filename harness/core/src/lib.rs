@@ -22,6 +22,8 @@ pub mod catalogue;
 pub mod check;
 pub mod conversation;
 pub mod gateway;
+pub mod identity;
+
 pub mod limits;
 pub mod obligation;
 pub mod problem;

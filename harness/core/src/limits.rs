@@ -34,3 +34,26 @@ pub const MAX_PAGE_BYTES: usize = 8_000;
 /// Largest MQTT packet that the published gateway takes from a device, in bytes, header and topic
 /// included; it closes the connection on a larger one (device-protocol 3.4).
 pub const GATEWAY_PACKET_BYTES: usize = 8_192;
+
+/// Longest body of an HTTP request taken from a device, in bytes, an upload of a picture aside.
+/// The configuration request of real firmware has about 2 KiB.
+pub const MAX_HTTP_BODY_BYTES: usize = 1024 * 1024;
+
+/// Longest upload of a picture, in bytes. Cameras of the family send JPEG of 10 to 200 KiB.
+pub const MAX_UPLOAD_BYTES: usize = 8 * 1024 * 1024;
+
+/// Longest question beside a picture that is kept, in bytes; the rest of a longer one is cut.
+pub const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
+/// Most headers of an HTTP request. Real firmware sends about ten.
+pub const MAX_HTTP_HEADERS: usize = 64;
+
+/// Longest head (request line and headers) of an HTTP request, in bytes.
+pub const MAX_HTTP_HEAD_BYTES: usize = 16 * 1024;
+
+/// How long a whole HTTP request may take, in seconds. Stock firmware itself waits 30 s for an
+/// answer; its requests are sent within one.
+pub const MAX_HTTP_REQUEST_S: u64 = 10;
+
+/// Most HTTP connections at the same time; further ones are dropped.
+pub const MAX_HTTP_CONNECTIONS: usize = 64;

@@ -3,6 +3,9 @@
 //! A live run writes it, a replay reads it, and the checks see nothing else. One entry is one
 //! line of a `transcripts/*.jsonl` file.
 
+mod audio;
+mod http;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::Facts;
 use crate::wire::Frame;
+
+pub use audio::{AudioCounter, AudioSeen};
+pub use http::{HttpEndpoint, HttpExchange, Upload};
 
 /// The case under which the connection is made and the device gets known.
 pub const BRING_UP: &str = "session/bring-up";
@@ -101,6 +107,16 @@ pub enum What {
     Refused {
         /// What it presented, in words; never the password.
         why: String,
+    },
+    /// The device made an HTTP request, and the harness answered it.
+    Http {
+        /// Request and answer.
+        exchange: Box<HttpExchange>,
+    },
+    /// What has come over the audio channel, as it stands.
+    Audio {
+        /// The counters.
+        seen: AudioSeen,
     },
     /// The target was started or came to its end.
     Target {
@@ -345,6 +361,32 @@ mod tests {
             },
             What::Target {
                 event: TargetEvent::Exited("code 1".into()),
+            },
+            What::Http {
+                exchange: Box::new(HttpExchange {
+                    endpoint: HttpEndpoint::Vision,
+                    method: "POST".into(),
+                    path: "/x?y".into(),
+                    headers: [("device-id".into(), "a".into())].into(),
+                    body: Some(Frame::NotUtf8(vec![0xff])),
+                    upload: Some(Upload {
+                        file_bytes: Some(3),
+                        ..Upload::default()
+                    }),
+                    status: Some(413),
+                    client_id: None,
+                    problem: Some("too large".into()),
+                }),
+            },
+            What::Audio {
+                seen: AudioSeen {
+                    packets: 3,
+                    first_bad: Some("packet 1: 2 bytes".into()),
+                    ..AudioSeen::default()
+                },
+            },
+            What::Http {
+                exchange: Box::new(HttpExchange::unread()),
             },
         ]
         .map(|what| Entry {

@@ -13,7 +13,9 @@ mod error;
 pub mod link;
 pub mod target;
 
+pub use endpoint::audio::AudioSink;
 pub use endpoint::broker::Broker;
+pub use endpoint::http::{Configuration, HttpServer, ServerTime};
 pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;

@@ -130,6 +130,9 @@ impl Session {
         if self.says_hello || self.transport == Transport::WebSocket {
             capabilities.insert("hello".into());
         }
+        if self.bootstrapped {
+            capabilities.insert("bootstrap".into());
+        }
         if self.told {
             capabilities.insert("configured".into());
         }
@@ -141,6 +144,11 @@ impl Session {
         }
         if repeats {
             self.facts.capabilities.insert("reinitialize".into());
+        }
+        for (name, value) in &self.told_variables {
+            self.facts
+                .variables
+                .insert((*name).to_owned(), value.as_str().into());
         }
         if let Some((method, params)) = self.conversation.fence(false) {
             let variables = &mut self.facts.variables;

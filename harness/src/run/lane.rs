@@ -7,7 +7,7 @@ use mcp_hil_core::capability::Facts;
 use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, Transport, What};
 use mcp_hil_core::verdict::Verdict;
-use mcp_hil_rig::Endpoint;
+use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, ServerTime};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -15,7 +15,7 @@ use super::RunError;
 use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
 use super::report::Book;
-use super::session::{Exchange, Manner, Session};
+use super::session::{Exchange, Manner, Ports, Session};
 use crate::event::{CaseReport, DutReady, Event};
 use crate::plan::Plan;
 use crate::random::Random;
@@ -35,6 +35,12 @@ const LONG_SESSION: usize = 10;
 
 /// How long the last look takes at the end of a short session.
 const SHORT_LOOK: Duration = Duration::from_millis(400);
+
+/// The same over MQTT, where audio that goes on after its end is looked for, too.
+const SHORT_LOOK_MQTT: Duration = Duration::from_millis(700);
+
+/// What the harness says about a picture.
+const VISION_REPLY: &str = "mcp-hil has seen the picture";
 
 /// An answer that takes longer makes the run long; people are told.
 const SLOW: Duration = Duration::from_millis(150);
@@ -125,15 +131,48 @@ async fn open(
         (Transport::Mqtt, None) => Endpoint::mqtt(plan.listen, plan.mqtt.terms()).await?,
         (Transport::Mqtt, Some(broker)) => Endpoint::broker(broker.clone()).await?,
     };
-    let target = plan.dut.target(plan, transport, &endpoint.url());
-    Ok(Session::new(
+    let mut random = Random::new(plan.seed.rotate_left(7));
+    let audio = match transport {
+        Transport::WebSocket => None,
+        Transport::Mqtt => Some(AudioSink::bind(plan.listen.ip(), random.bytes()).await?),
+    };
+    let http = HttpServer::bind(plan.http_listen).await?;
+    http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
+    http.set_clock(clock);
+    http.set_vision(&plan.vision_token, VISION_REPLY);
+    let target = plan
+        .dut
+        .target(plan, transport, &endpoint.url(), &http.ota_url());
+    let told_variables = vec![
+        ("vision.url", http.vision_url()),
+        ("vision.token", plan.vision_token.clone()),
+        ("vision.reply", VISION_REPLY.to_owned()),
+    ];
+    let ports = Ports {
+        endpoint,
+        http,
+        audio,
+    };
+    let mut session = Session::new(
         transport,
         target,
-        endpoint,
+        ports,
+        random,
         recorder,
         plan.deadline,
         interrupt,
-    ))
+    );
+    session.told_variables = told_variables;
+    Ok(session)
+}
+
+/// The time that devices are told. Their local time is UTC: nothing depends on it.
+fn clock() -> ServerTime {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    ServerTime {
+        timestamp_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+        timezone_offset: 0,
+    }
 }
 
 struct Lane<'a, 'r> {
@@ -203,6 +242,7 @@ impl Lane<'_, '_> {
             dut: report.dut.clone(),
             transport: report.transport.clone(),
             server: known.server,
+            identity: session.identity.clone(),
             facts: session.facts.clone(),
             took_us: report.took_us,
         }));
@@ -322,6 +362,7 @@ impl Lane<'_, '_> {
         } else {
             self.dead + 1
         };
+        session.tell_of_audio();
         session.drain_console();
         report.took_us = micros(began);
         let outcome = session.judge.end_case(Some(case), &session.facts);
@@ -384,8 +425,13 @@ impl Lane<'_, '_> {
         if self.since_look >= LONG_SESSION {
             self.look_for_late_answers(session).await;
         } else {
-            session.listen(&"late-look".into(), SHORT_LOOK).await;
+            let time = match self.transport {
+                Transport::WebSocket => SHORT_LOOK,
+                Transport::Mqtt => SHORT_LOOK_MQTT,
+            };
+            session.listen(&"late-look".into(), time).await;
         }
+        session.tell_of_audio();
         session.drain_console();
         report.took_us = micros(began);
         let outcome = session.judge.end_case(None, &session.facts);

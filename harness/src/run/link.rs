@@ -201,7 +201,7 @@ impl Session {
             transport: self.transport,
             session_id: self.next_session_id.clone(),
             path: handshake.path.clone(),
-            token_given: dialing.token_given,
+            token_given: dialing.token_given || self.bootstrapped,
             headers: handshake.headers.clone(),
             mqtt: handshake.mqtt.clone(),
         };
@@ -237,7 +237,15 @@ impl Session {
     /// Sends the server's hello. With it the session begins.
     pub(crate) async fn say_hello(&mut self, at: &Arc<str>) {
         self.session_id.clone_from(&self.next_session_id);
-        let hello = outbound::server_hello(self.transport, &self.session_id, None);
+        self.tell_of_audio();
+        let udp = self.audio.as_ref().map(|audio| {
+            audio.renew(self.random.bytes());
+            audio.section()
+        });
+        if let Some(key) = udp.as_ref().and_then(|udp| udp["key"].as_str()) {
+            self.recorder.hide_instead(key, "${MCP_HIL_UDP_KEY}");
+        }
+        let hello = outbound::server_hello(self.transport, &self.session_id, udp.as_ref());
         self.send(at, Role::Hello, Frame::Text(hello), Manner::Plain)
             .await;
     }

@@ -1,10 +1,11 @@
 //! Writes what happens into the run's folder: one transcript a case, one console log a device.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use mcp_hil_core::transcript::{Entry, MqttNote, What};
+use mcp_hil_core::transcript::{Entry, HttpExchange, Mark, MqttNote, What};
 use mcp_hil_core::wire::Frame;
 
 use super::RunError;
@@ -12,7 +13,7 @@ use super::RunError;
 /// A secret, and what stands in the transcript where it stood.
 #[derive(Debug, Clone)]
 pub struct Secret {
-    /// What never reaches a file.
+    /// What never reaches a file; an empty one is none.
     pub value: String,
     /// The name of its variable, such as `${MCP_HIL_WS_TOKEN}`.
     pub mark: &'static str,
@@ -44,7 +45,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the folders and the console log. The secrets never reach a file.
+    /// Makes the folders and the console log. None of the secrets ever reaches a file.
     ///
     /// # Errors
     ///
@@ -62,6 +63,13 @@ impl Recorder {
             secrets: secrets.into_iter().flat_map(Secret::forms).collect(),
             failed: None,
         })
+    }
+
+    /// Hides one more secret, in the place of the earlier one with this mark.
+    pub(crate) fn hide_instead(&mut self, value: &str, mark: &'static str) {
+        self.secrets.retain(|(_, known)| *known != mark);
+        let value = value.to_owned();
+        self.secrets.extend(Secret { value, mark }.forms());
     }
 
     /// Turns to the transcript of a case.
@@ -84,39 +92,14 @@ impl Recorder {
         }
         match &mut entry.what {
             What::Console { line } => self.hide(line),
-            What::Received { frame } | What::Sent { frame, .. } => match frame {
-                Frame::Text(text) => self.hide(text),
-                Frame::NotUtf8(bytes)
-                | Frame::Binary(bytes)
-                | Frame::Ping(bytes)
-                | Frame::Pong(bytes) => {
-                    let mut shown = String::from_utf8_lossy(bytes).into_owned();
-                    let before = shown.len();
-                    self.hide(&mut shown);
-                    if shown.len() != before {
-                        *bytes = shown.into_bytes();
-                    }
-                }
-            },
+            What::Sent { frame, .. } | What::Received { frame } => self.hide_in_frame(frame),
             What::LinkUp {
                 headers,
                 path,
                 mqtt,
                 ..
             } => {
-                headers.values_mut().for_each(|value| self.hide(value));
-                // A token that we did not make up is a secret all the same.
-                if let Some(other) = headers.get_mut("authorization")
-                    && !self.secrets.iter().any(|(_, mark)| other.contains(mark))
-                {
-                    let scheme = other
-                        .split(' ')
-                        .next()
-                        .filter(|word| word.len() < other.len());
-                    *other = format!("{} <another token>", scheme.unwrap_or(""))
-                        .trim()
-                        .to_owned();
-                }
+                self.hide_in_headers(headers);
                 self.hide(path);
                 if let Some(connect) = mqtt {
                     self.hide(&mut connect.client_id);
@@ -127,7 +110,72 @@ impl Recorder {
             }
             | What::LinkDown { why: text, .. }
             | What::Refused { why: text } => self.hide(text),
+            What::Http { exchange } => self.hide_in_exchange(exchange),
+            What::Mark {
+                mark: Mark::Facts(facts),
+            } => {
+                for value in facts.variables.values_mut() {
+                    if let serde_json::Value::String(text) = value {
+                        self.hide(text);
+                    }
+                }
+            }
             _ => {}
+        }
+    }
+
+    fn hide_in_exchange(&self, exchange: &mut HttpExchange) {
+        self.hide_in_headers(&mut exchange.headers);
+        self.hide(&mut exchange.path);
+        if let Some(body) = &mut exchange.body {
+            self.hide_in_frame(body);
+        }
+        let upload = exchange.upload.as_mut();
+        let texts = upload.into_iter().flat_map(|upload| {
+            let names = [&mut upload.file_name, &mut upload.file_type];
+            names.into_iter().chain([&mut upload.question])
+        });
+        for text in texts.chain([&mut exchange.problem]).flatten() {
+            self.hide(text);
+        }
+    }
+
+    fn hide_in_headers(&self, headers: &mut BTreeMap<String, String>) {
+        for value in headers.values_mut() {
+            self.hide(value);
+        }
+        // A token that we did not make up is a secret all the same.
+        if let Some(other) = headers.get_mut("authorization")
+            && !self.secrets.iter().any(|(_, mark)| other.contains(mark))
+        {
+            let scheme = other
+                .split(' ')
+                .next()
+                .filter(|word| word.len() < other.len());
+            *other = format!("{} <another token>", scheme.unwrap_or(""))
+                .trim()
+                .to_owned();
+        }
+    }
+
+    fn hide_in_frame(&self, frame: &mut Frame) {
+        match frame {
+            Frame::Text(text) => self.hide(text),
+            Frame::NotUtf8(bytes)
+            | Frame::Binary(bytes)
+            | Frame::Ping(bytes)
+            | Frame::Pong(bytes) => {
+                let shown = String::from_utf8_lossy(bytes);
+                if self
+                    .secrets
+                    .iter()
+                    .any(|(secret, _)| shown.contains(secret))
+                {
+                    let mut shown = shown.into_owned();
+                    self.hide(&mut shown);
+                    *bytes = shown.into_bytes();
+                }
+            }
         }
     }
 
@@ -192,5 +240,78 @@ fn write_error(path: &Path, reason: std::io::Error) -> RunError {
     RunError::Write {
         path: path.display().to_string(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_hil_core::transcript::{HttpEndpoint, Upload};
+
+    use super::*;
+
+    #[test]
+    fn no_secret_of_an_http_request_is_left() {
+        let folder = std::env::temp_dir().join(format!("mcp-hil-recorder-{}", std::process::id()));
+        let secrets = [("hu\"sh", "${ONE}"), ("quiet", "${OTHER}"), ("", "${NONE}")];
+        let secrets = secrets.map(|(value, mark)| Secret {
+            value: value.to_owned(),
+            mark,
+        });
+        let recorder = Recorder::new(&folder, secrets.to_vec()).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut facts = mcp_hil_core::capability::Facts::default();
+        facts
+            .variables
+            .insert("vision.token".into(), "quiet".into());
+        let exchange = HttpExchange {
+            endpoint: HttpEndpoint::Vision,
+            path: "/x?token=quiet".into(),
+            headers: [
+                ("authorization".into(), "Bearer quiet".into()),
+                ("x".into(), "hu\"sh".into()),
+            ]
+            .into(),
+            body: Some(Frame::Text("{\"token\":\"hu\\\"sh\"}".into())),
+            upload: Some(Upload {
+                question: Some("quiet?".into()),
+                file_name: Some("quiet".into()),
+                ..Upload::default()
+            }),
+            problem: Some("quiet".into()),
+            ..HttpExchange::unread()
+        };
+        let stranger = HttpExchange {
+            headers: [("authorization".into(), "Bearer foreign".into())].into(),
+            body: Some(Frame::NotUtf8(b"\xffquiet".to_vec())),
+            ..HttpExchange::unread()
+        };
+        for what in [
+            What::Http {
+                exchange: Box::new(exchange),
+            },
+            What::Http {
+                exchange: Box::new(stranger),
+            },
+            What::Sent {
+                role: mcp_hil_core::transcript::Role::Stimulus,
+                frame: Frame::Text("{\"token\":\"quiet\"}".into()),
+            },
+            What::Mark {
+                mark: Mark::Facts(Box::new(facts)),
+            },
+        ] {
+            let mut entry = Entry {
+                seq: 0,
+                at_us: 0,
+                case: "".into(),
+                step: None,
+                what,
+            };
+            recorder.scrub(&mut entry);
+            let shown = format!("{entry:?} {}", serde_json::to_string(&entry).unwrap());
+            for secret in ["hu\\\"sh", "quiet", "foreign", "7175696574"] {
+                assert!(!shown.contains(secret), "{secret}: {shown}");
+            }
+        }
     }
 }

@@ -10,19 +10,24 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::{Judge, Seen, side};
 use mcp_hil_core::conversation::Conversation;
+use mcp_hil_core::identity::Identity;
 use mcp_hil_core::limits::{
     MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::transcript::{
-    Breach, Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What,
+    Breach, Entry, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, Transport,
+    What,
 };
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_rig::{Endpoint, Incoming, Knock, Link, LinkLost, Target, TargetOutput};
+use mcp_hil_rig::{
+    AudioSink, Endpoint, HttpServer, Incoming, Knock, Link, LinkLost, Target, TargetOutput,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::recorder::Recorder;
+use crate::random::Random;
 
 /// How long a console line is waited for: it crosses another channel than the answer did.
 const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
@@ -75,10 +80,28 @@ enum Next {
     Interrupted,
 }
 
+/// Where the harness listens in a session.
+pub(crate) struct Ports {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) http: HttpServer,
+    pub(crate) audio: Option<AudioSink>,
+}
+
 /// One session.
 pub(crate) struct Session {
     pub(crate) target: Target,
     pub(crate) endpoint: Endpoint,
+    /// Where the device asks for its configuration and sends its pictures.
+    pub(crate) http: HttpServer,
+    /// Where it sends its audio, over MQTT.
+    pub(crate) audio: Option<AudioSink>,
+    pub(crate) random: Random,
+    /// Variables for scenarios that are known before the device is.
+    pub(crate) told_variables: Vec<(&'static str, String)>,
+    /// Packets of audio that the transcript tells of.
+    audio_told: u64,
+    /// What the device said of itself when it asked for its configuration.
+    pub(crate) identity: Option<Identity>,
     pub(crate) link: Option<Link>,
     pub(crate) judge: Judge,
     pub(crate) conversation: Conversation,
@@ -97,6 +120,8 @@ pub(crate) struct Session {
     pub(crate) says_hello: bool,
     /// The keep-alive that it promised, in seconds; none over WebSocket.
     pub(crate) keep_alive: Option<u16>,
+    /// Whether the device has got its configuration.
+    pub(crate) bootstrapped: bool,
     /// Whether the device was told what to present over MQTT.
     pub(crate) told: bool,
     /// Whether `initialize` was sent on this link.
@@ -119,14 +144,21 @@ impl Session {
     pub(crate) fn new(
         transport: Transport,
         target: Target,
-        endpoint: Endpoint,
+        ports: Ports,
+        random: Random,
         recorder: Recorder,
         deadline: Duration,
         interrupt: watch::Receiver<bool>,
     ) -> Self {
         Self {
             target,
-            endpoint,
+            endpoint: ports.endpoint,
+            http: ports.http,
+            audio: ports.audio,
+            audio_told: 0,
+            told_variables: Vec::new(),
+            random,
+            identity: None,
             link: None,
             judge: Judge::new(),
             conversation: Conversation::new(deadline),
@@ -139,6 +171,7 @@ impl Session {
             refused: false,
             says_hello: false,
             keep_alive: None,
+            bootstrapped: false,
             told: false,
             initialized: false,
             crashed: false,
@@ -408,6 +441,7 @@ impl Session {
         let next = tokio::select! {
             () = stay_awake(awake) => Next::Deadline,
             output = self.target.next() => self.output(output),
+            exchange = self.http.next() => self.requested(exchange),
             incoming = link.recv() => match incoming {
                 Ok(Incoming::Frame(frame)) => self.frame(at, frame),
                 Ok(Incoming::Note(note)) => Next::Seen(self.enter(at, What::Mqtt { note }).1),
@@ -460,6 +494,9 @@ impl Session {
                         self.enter(None, What::Refused { why });
                     }
                 },
+                exchange = self.http.next() => {
+                    self.requested(exchange);
+                }
                 output = self.target.next() => {
                     let exited = matches!(output, TargetOutput::Exited(_));
                     self.output(output);
@@ -472,6 +509,28 @@ impl Session {
             }
         }
         None
+    }
+
+    /// Takes in an HTTP request of the device, which is answered already.
+    fn requested(&mut self, exchange: HttpExchange) -> Next {
+        if exchange.endpoint == HttpEndpoint::Bootstrap && exchange.status == Some(200) {
+            self.identity = Identity::of_exchange(&exchange).or(self.identity.take());
+            self.bootstrapped = true;
+        }
+        let exchange = Box::new(exchange);
+        let (_, seen) = self.enter(None, What::Http { exchange });
+        Next::Seen(seen)
+    }
+
+    /// Tells the transcript of the audio that has come since it was last told.
+    pub(crate) fn tell_of_audio(&mut self) {
+        let Some(seen) = self.audio.as_ref().map(AudioSink::seen) else {
+            return;
+        };
+        if seen.packets != self.audio_told {
+            self.audio_told = seen.packets;
+            self.enter(None, What::Audio { seen });
+        }
     }
 
     /// Takes in what the target put out.
@@ -521,8 +580,11 @@ impl Session {
         self.drain_console();
     }
 
-    /// Takes in the console lines that are there already, without waiting.
+    /// Takes in the console lines that are there already, without waiting, and HTTP requests.
     pub(crate) fn drain_console(&mut self) {
+        while let Some(exchange) = self.http.try_next() {
+            self.requested(exchange);
+        }
         while let Some(output) = self.target.try_next() {
             self.output(output);
         }

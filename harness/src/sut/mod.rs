@@ -232,6 +232,7 @@ pub async fn carry_out<B: Bench>(
         dut: report.dut.clone(),
         transport: report.transport.clone(),
         server: None,
+        identity: None,
         facts: facts(),
         took_us: report.took_us,
     }));

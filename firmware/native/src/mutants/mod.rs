@@ -6,9 +6,12 @@
 
 mod argument_kinds;
 mod arguments;
+mod bootstrap;
 mod call;
+mod channel;
 mod envelope;
 mod errors;
+mod goodbye;
 mod hello;
 mod ids;
 mod initialize;
@@ -16,9 +19,12 @@ mod jsonrpc;
 mod list;
 mod list_pages;
 mod liveness;
+mod mqtt;
 mod notifications;
 mod robustness;
 mod session;
+mod transport;
+mod vision;
 mod volume;
 
 use crate::defect::Defect;
@@ -53,7 +59,9 @@ type Area = (&'static str, &'static [Mutant]);
 const AREAS: &[Area] = &[
     ("arguments", arguments::MUTANTS),
     ("arguments", argument_kinds::MUTANTS),
+    ("bootstrap", bootstrap::MUTANTS),
     ("call", call::MUTANTS),
+    ("channel", channel::MUTANTS),
     ("envelope", envelope::MUTANTS),
     ("errors", errors::MUTANTS),
     ("hello", hello::MUTANTS),
@@ -63,9 +71,13 @@ const AREAS: &[Area] = &[
     ("list", list::MUTANTS),
     ("list", list_pages::MUTANTS),
     ("liveness", liveness::MUTANTS),
+    ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
     ("robustness", robustness::MUTANTS),
     ("session", session::MUTANTS),
+    ("session", goodbye::MUTANTS),
+    ("transport", transport::MUTANTS),
+    ("vision", vision::MUTANTS),
     ("volume", volume::MUTANTS),
 ];
 

@@ -28,6 +28,8 @@ pub(crate) struct Session {
     pub(crate) connect: Connect,
     /// Packets since then that were no PUBLISH.
     pub(crate) others: Vec<Packet>,
+    /// Something came that is no packet; nothing after it can be read.
+    pub(crate) malformed: bool,
 }
 
 impl Broker {
@@ -55,22 +57,7 @@ impl Broker {
 
     /// Accepts the device.
     pub(crate) fn accept(&self) -> Session {
-        let stream = accept(&self.listener).expect("the device connects");
-        let mut session = Session {
-            stream,
-            buffer: bytes::BytesMut::new(),
-            connect: Connect::new(""),
-            others: Vec::new(),
-        };
-        match session.packet(PATIENCE) {
-            Some(Packet::Connect(connect)) => session.connect = connect,
-            other => panic!("CONNECT comes first, not {other:?}"),
-        }
-        session.write(&Packet::ConnAck(ConnAck::new(
-            ConnectReturnCode::Success,
-            false,
-        )));
-        session
+        Session::accept(&self.listener).expect("the device connects")
     }
 
     /// Nobody listens any more; the exit code of the device.
@@ -81,10 +68,10 @@ impl Broker {
 }
 
 /// The next connection, if it comes in time.
-pub(crate) fn accept(listener: &TcpListener) -> Option<TcpStream> {
+pub(crate) fn accept(listener: &TcpListener, patience: Duration) -> Option<TcpStream> {
     listener.set_nonblocking(true).expect("non-blocking");
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
+    while begin.elapsed() < patience {
         match listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false).expect("blocking");
@@ -101,14 +88,40 @@ pub(crate) fn accept(listener: &TcpListener) -> Option<TcpStream> {
 }
 
 impl Session {
+    /// Accepts the device, if it comes in time.
+    pub(crate) fn accept(listener: &TcpListener) -> Option<Session> {
+        Session::accept_within(listener, PATIENCE)
+    }
+
+    /// Accepts the device, if it comes within `patience`.
+    pub(crate) fn accept_within(listener: &TcpListener, patience: Duration) -> Option<Session> {
+        let mut session = Session {
+            stream: accept(listener, patience)?,
+            buffer: bytes::BytesMut::new(),
+            connect: Connect::new(""),
+            others: Vec::new(),
+            malformed: false,
+        };
+        match session.packet(PATIENCE)? {
+            Packet::Connect(connect) => session.connect = connect,
+            other => panic!("CONNECT comes first, not {other:?}"),
+        }
+        let consent = ConnAck::new(ConnectReturnCode::Success, false);
+        session.write(&Packet::ConnAck(consent));
+        Some(session)
+    }
+
     /// The next packet; `None` when none comes in time or the connection is gone.
     pub(crate) fn packet(&mut self, patience: Duration) -> Option<Packet> {
         let begin = Instant::now();
-        loop {
+        while !self.malformed {
             match Packet::read(&mut self.buffer, PACKET_LIMIT) {
                 Ok(packet) => return Some(packet),
                 Err(Error::InsufficientBytes(_)) => {}
-                Err(error) => panic!("the device sends nonsense: {error}"),
+                Err(_) => {
+                    self.malformed = true;
+                    break;
+                }
             }
             let left = patience.checked_sub(begin.elapsed())?;
             let left = left.max(Duration::from_millis(1));
@@ -121,12 +134,14 @@ impl Session {
                 Err(_) => return None,
             }
         }
+        None
     }
 
     pub(crate) fn write(&mut self, packet: &Packet) {
         let mut bytes = bytes::BytesMut::new();
         packet.write(&mut bytes, PACKET_LIMIT).expect("a packet");
-        self.stream.write_all(&bytes).expect("a connection");
+        // A device that went away is noticed when it does not answer.
+        let _ = self.stream.write_all(&bytes);
     }
 
     /// Pushes a message under a topic that nobody subscribed to.

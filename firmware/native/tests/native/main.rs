@@ -3,6 +3,7 @@
 mod bootstrap;
 mod broker;
 mod mqtt;
+mod mutants;
 mod process;
 mod program;
 mod server;

@@ -145,6 +145,8 @@ fn what_is_no_message_is_dropped_with_a_line() {
         session.request(1, "ping", &json!({}))["payload"]["result"],
         json!({})
     );
+    // The last of the three lines; the console is read by another thread.
+    assert!(broker.device.console_has("MQTT: Message type is invalid"));
     let console = broker.device.console();
     let count = |part: &str| console.iter().filter(|line| line.contains(part)).count();
     assert_eq!(count("MQTT: Failed to parse json message"), 2);

@@ -6,12 +6,15 @@ use std::net::TcpListener;
 use serde_json::Value;
 
 use crate::broker::accept;
+use crate::program::PATIENCE;
 
 /// A request as it came.
+#[derive(Clone, Debug)]
 pub(crate) struct Posted {
     /// Method and path.
     pub(crate) line: String,
-    headers: Vec<(String, String)>,
+    /// Names and values.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -51,7 +54,13 @@ impl Web {
 
     /// Takes the next request and answers it.
     pub(crate) fn answer(&self, status: u16, body: &str) -> Posted {
-        let stream = accept(&self.listener).expect("the device asks");
+        self.serve(|_| (status, body.to_string()))
+            .expect("the device asks")
+    }
+
+    /// Takes the next request, if one comes in time, and answers with what `choose` says.
+    pub(crate) fn serve(&self, choose: impl Fn(&Posted) -> (u16, String)) -> Option<Posted> {
+        let stream = accept(&self.listener, PATIENCE)?;
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         reader.read_line(&mut line).expect("a request line");
@@ -72,6 +81,7 @@ impl Web {
         let length = posted.header("content-length").parse().unwrap_or(0);
         posted.body.resize(length, 0);
         reader.read_exact(&mut posted.body).expect("the body");
+        let (status, body) = choose(&posted);
         let answer = format!(
             "HTTP/1.1 {status} Whatever\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
@@ -80,6 +90,6 @@ impl Web {
             .get_mut()
             .write_all(answer.as_bytes())
             .expect("a connection");
-        posted
+        Some(posted)
     }
 }

@@ -44,6 +44,11 @@ impl LinkState {
         self.number
     }
 
+    /// The session id that the harness gave on this link.
+    pub(crate) fn session(&self) -> &str {
+        &self.session_id
+    }
+
     /// An `initialize` went out.
     pub(crate) fn initialize(&mut self, seq: u64) {
         self.initialize.get_or_insert(seq);

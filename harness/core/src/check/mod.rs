@@ -7,6 +7,8 @@
 
 mod answer;
 mod attempt;
+mod bootstrap;
+mod channel;
 mod console;
 mod expectation;
 pub mod gateway;
@@ -20,6 +22,7 @@ mod refusal;
 mod sink;
 mod stray;
 mod unanswered;
+mod vision;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,6 +43,7 @@ use stray::Stray;
 
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
+pub use vision::VISION_AUTHORIZED;
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +94,9 @@ pub struct Judge {
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     lists: listing::Lists,
+    bootstrap: bootstrap::Bootstrap,
+    vision: vision::Vision,
+    channel: channel::Channel,
     notified: bool,
     /// What is owed for the frame that was sent last.
     duty: Duty,
@@ -165,6 +172,7 @@ impl Judge {
                 if let Some(connect) = mqtt {
                     mqtt::judge_connect(connect, seq, sink);
                 }
+                self.bootstrap.link_up(headers, seq, sink);
                 Seen::Other
             }
             What::LinkDown { by, why, breach } => {
@@ -193,6 +201,17 @@ impl Judge {
                     let expected = "the user name and password of its configuration";
                     evidence(expected, why.clone(), logged.entry.seq)
                 });
+                Seen::Other
+            }
+            What::Http { exchange } => {
+                let seq = logged.entry.seq;
+                self.bootstrap.exchange(exchange, seq, &mut self.sink);
+                self.vision.exchange(exchange, seq, &mut self.sink);
+                Seen::Other
+            }
+            What::Audio { seen } => {
+                let (at_us, seq) = (logged.entry.at_us, logged.entry.seq);
+                self.channel.heard(seen, at_us, seq, &mut self.sink);
                 Seen::Other
             }
             What::Target { event } => {
@@ -284,6 +303,7 @@ impl Judge {
     fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
         if role == Role::Hello {
             self.link.server_hello(entry.seq, &mut self.sink);
+            self.channel.offered();
             return;
         }
         let duty = Duty::of(frame);
@@ -295,6 +315,7 @@ impl Judge {
             self.ping.clone_from(data);
         }
         let Frame::Text(text) = frame else { return };
+        self.channel.sent(text, self.link.session(), entry.at_us);
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
@@ -310,6 +331,10 @@ impl Judge {
         }
         if role == Role::Stimulus {
             self.last_owed = Some(duty.owes);
+        }
+        if legal {
+            let (method, tool) = (duty.method.as_deref(), duty.tool.as_deref());
+            self.vision.sent(method, tool, text);
         }
         if legal && duty.method.as_deref() == Some("initialize") {
             self.link.initialize(entry.seq);
@@ -472,6 +497,9 @@ impl Judge {
         answer::judge_owed(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
+        }
+        if open.duty.method.as_deref() == Some("initialize") {
+            self.bootstrap.initialized(payload, seq, &mut self.sink);
         }
         if self.link.number() > 1 {
             let current = open.link == self.link.number();

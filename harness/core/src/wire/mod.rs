@@ -1,11 +1,13 @@
 //! Wire types on two levels: [`Frame`] and [`Inbound`] hold anything that a device sends, so that
 //! what cannot be understood is still recorded in full; [`outbound`] only makes legal messages.
 
+mod audio;
 mod frame;
 mod inbound;
 pub mod outbound;
 mod scan;
 
+pub use audio::{AUDIO_HEADER_BYTES, AudioHeader};
 pub use frame::Frame;
 pub use frame::from_hex;
 pub use inbound::{Inbound, Message, Payload};

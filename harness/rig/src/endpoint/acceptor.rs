@@ -4,7 +4,7 @@
 use std::{
     future::Future,
     mem,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -16,7 +16,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::Knock;
+use super::{Knock, address::dialable};
 use crate::{error::RigError, link::Link};
 
 /// How long a connection may take for its handshake.
@@ -108,7 +108,7 @@ impl Acceptor {
     /// The address that a device is told. When it listens on all interfaces, it is that of the
     /// one that leads out of this machine.
     pub(crate) fn public_address(&self) -> SocketAddr {
-        public(self.address)
+        dialable(self.address)
     }
 
     /// The next connection whose handshake is complete, in order of completion. Cancel-safe.
@@ -139,20 +139,24 @@ impl Drop for Acceptor {
 
 /// The list of refused connections; a flood of them is counted only.
 #[derive(Debug, Default, Clone)]
-struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
+pub(super) struct Refused(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Refused {
-    fn add(&self, peer: SocketAddr, why: &str) {
+    pub(super) fn add(&self, peer: SocketAddr, why: &str) {
+        self.add_other(&format!("connection from {peer} refused: {why}"));
+    }
+
+    pub(super) fn add_other(&self, what: &str) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (list, more) = &mut *guard;
         if list.len() < MAX_REFUSED {
-            list.push(format!("connection from {peer} refused: {why}"));
+            list.push(what.to_owned());
         } else {
             *more += 1;
         }
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Vec<String> {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut list, more) = mem::take(&mut *guard);
         if more > 0 {
@@ -209,34 +213,4 @@ async fn accept_all<H, F>(
             Err(_) => sleep(Duration::from_millis(20)).await,
         }
     }
-}
-
-/// The address that others are told for one on which we listen.
-pub(crate) fn public(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        address.set_ip(outward_address(address.ip()));
-    }
-    address
-}
-
-/// The address under which other machines reach this one, or the loopback address when there is
-/// no network. Connecting a UDP socket sends nothing; it only asks the routing table.
-fn outward_address(unspecified: IpAddr) -> IpAddr {
-    // Addresses reserved for documentation: routed as any other, never used by anybody.
-    let (far, loopback) = match unspecified {
-        IpAddr::V4(_) => (
-            IpAddr::from([192, 0, 2, 1]),
-            IpAddr::V4(Ipv4Addr::LOCALHOST),
-        ),
-        IpAddr::V6(_) => (
-            IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]),
-            IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ),
-    };
-    UdpSocket::bind((unspecified, 0))
-        .and_then(|socket| {
-            socket.connect((far, 9))?;
-            socket.local_addr()
-        })
-        .map_or(loopback, |address| address.ip())
 }

@@ -1,7 +1,11 @@
 //! Where the harness listens: the device dials out, so the address exists before it boots.
 
 pub(crate) mod acceptor;
+mod address;
+pub mod audio;
 pub mod broker;
+mod headers;
+pub mod http;
 pub mod mqtt;
 pub mod websocket;
 

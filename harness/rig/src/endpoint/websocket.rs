@@ -14,7 +14,10 @@ use tokio_tungstenite::{
     },
 };
 
-use super::acceptor::{Acceptor, Refusal};
+use super::{
+    acceptor::{Acceptor, Refusal},
+    headers::headers_by_name,
+};
 use crate::{
     error::RigError,
     link::{Handshake, Link, Wire, tap::Tap, websocket::WebSocketLink},
@@ -87,24 +90,13 @@ async fn handshake(stream: TcpStream, peer: SocketAddr) -> Result<Link, String> 
 }
 
 fn read_request(request: &Request, peer: SocketAddr) -> Handshake {
-    let mut headers = std::collections::BTreeMap::<String, String>::new();
-    for (name, value) in request.headers() {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        headers
-            .entry(name.as_str().to_owned())
-            .and_modify(|all| {
-                all.push_str(", ");
-                all.push_str(&value);
-            })
-            .or_insert_with(|| value.clone().into_owned());
-    }
     let path = request
         .uri()
         .path_and_query()
         .map_or("/", |path| path.as_str());
     Handshake {
         path: path.to_owned(),
-        headers,
+        headers: headers_by_name(request.headers()),
         mqtt: None,
         peer,
     }

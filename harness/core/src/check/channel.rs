@@ -1,0 +1,87 @@
+//! Checks on the audio channel that a device opens over MQTT.
+
+use serde_json::Value;
+
+use super::sink::{Sink, evidence};
+use crate::transcript::AudioSeen;
+
+/// How long after a goodbye packets may still come in, in microseconds: they may have been on
+/// their way, and the device reads the goodbye after what came before it.
+const GRACE_US: u64 = 500_000;
+
+/// What is known of the channel.
+#[derive(Debug, Default)]
+pub(crate) struct Channel {
+    /// When the server said goodbye, in microseconds of the session.
+    goodbye_us: Option<u64>,
+    /// Packets of the last summary.
+    packets: u64,
+    /// What was told of this channel already: header, order, sound after the goodbye.
+    told: [bool; 3],
+}
+
+impl Channel {
+    /// The server said hello: the channel is offered anew.
+    pub(crate) fn offered(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The harness sent a text. A goodbye for this session ends the channel.
+    pub(crate) fn sent(&mut self, text: &str, session: &str, at_us: u64) {
+        // Nearly all messages are none: one look at the text spares the parser.
+        if !text.contains("goodbye") {
+            return;
+        }
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        let says =
+            |name: &str, value: &str| message.get(name).and_then(Value::as_str) == Some(value);
+        if says("type", "goodbye") && says("session_id", session) {
+            self.goodbye_us.get_or_insert(at_us);
+        }
+    }
+
+    /// A summary of what has come.
+    pub(crate) fn heard(&mut self, seen: &AudioSeen, at_us: u64, seq: u64, sink: &mut Sink) {
+        if seen.packets < self.packets {
+            // A new channel.
+            self.told = [false; 3];
+        }
+        self.packets = seen.packets;
+        if seen.packets == 0 {
+            return;
+        }
+        let last_us = at_us.saturating_sub(seen.idle_ms.unwrap_or(0).saturating_mul(1000));
+        let late = self.goodbye_us.and_then(|goodbye| {
+            (at_us > goodbye + GRACE_US).then(|| last_us.saturating_sub(goodbye))
+        });
+        let rules = [
+            (
+                "channel.header",
+                Some(seen.first_bad.clone()),
+                "a header of 16 bytes: 01, flags and ssrc of the nonce, the length of the audio",
+            ),
+            (
+                "channel.sequence",
+                seen.last_sequence.map(|_| seen.first_disorder.clone()),
+                "numbers that start at 1 and rise",
+            ),
+            (
+                "channel.stops",
+                late.map(|late_us| {
+                    (late_us > GRACE_US).then(|| format!("a packet {} ms after it", late_us / 1000))
+                }),
+                "no audio after the goodbye of the server",
+            ),
+        ];
+        for (told, (requirement, judged, expected)) in self.told.iter_mut().zip(rules) {
+            // The counters go on; what they hold is told once.
+            let Some(fault) = judged.filter(|_| !*told) else {
+                continue;
+            };
+            *told = fault.is_some();
+            sink.test(requirement, fault.is_none(), || {
+                evidence(expected, fault.unwrap_or_default(), seq)
+            });
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Checks on the upload of a picture.
+
+use serde_json::Value;
+
+use super::sink::{Sink, evidence};
+use crate::capability::PHOTO_TOOL;
+use crate::transcript::{HttpEndpoint, HttpExchange};
+
+/// How the transcript shows the right `Authorization` header of an upload: the token is a secret.
+pub const VISION_AUTHORIZED: &str = "Bearer ${MCP_HIL_VISION_TOKEN}";
+
+/// Most questions that are remembered.
+const QUESTIONS: usize = 32;
+
+/// What the device was told and asked.
+#[derive(Debug, Default)]
+pub(crate) struct Vision {
+    /// The last `initialize` with a URL gave a token, too.
+    token_given: bool,
+    /// What was asked in calls of the tool, the latest last.
+    questions: Vec<String>,
+}
+
+impl Vision {
+    /// The harness sent a legal request. `text` is its envelope.
+    pub(crate) fn sent(&mut self, method: Option<&str>, tool: Option<&str>, text: &str) {
+        let pointer = match (method, tool) {
+            (Some("initialize"), _) => "/payload/params/capabilities/vision",
+            (_, Some(PHOTO_TOOL)) => "/payload/params/arguments/question",
+            _ => return,
+        };
+        let envelope: Value = serde_json::from_str(text).unwrap_or_default();
+        match envelope.pointer(pointer) {
+            Some(Value::String(question)) => {
+                if self.questions.len() == QUESTIONS {
+                    self.questions.remove(0);
+                }
+                self.questions.push(question.clone());
+            }
+            Some(vision) if vision.get("url").is_some_and(Value::is_string) => {
+                let token = vision.get("token").and_then(Value::as_str);
+                self.token_given = token.is_some_and(|token| !token.is_empty());
+            }
+            _ => {}
+        }
+    }
+
+    /// The device made a request.
+    pub(crate) fn exchange(&self, exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
+        let header = |name: &str| exchange.header(name).filter(|value| !value.is_empty());
+        let known = ["device-id", "client-id", "authorization"]
+            .iter()
+            .any(|name| header(name).is_some());
+        let post = exchange.method == "POST";
+        // A browser at the URL is somebody who looks what is there; what ended in its midst,
+        // perhaps because the device was stopped, shows nothing.
+        if exchange.endpoint != HttpEndpoint::Vision
+            || exchange.status.is_none()
+            || !(post || known)
+        {
+            return;
+        }
+        let upload = exchange.upload.clone().unwrap_or_default();
+        let missing = match &exchange.problem {
+            _ if !post => Some(exchange.method.clone()),
+            Some(problem) => Some(problem.clone()),
+            None if upload.question.is_none() => Some("no part `question`".to_owned()),
+            None if upload.file_bytes.is_none() => Some("no part `file`".to_owned()),
+            None => None,
+        };
+        sink.test("vision.upload", missing.is_none(), || {
+            let expected = "POST of multipart/form-data with the parts `question` and `file`";
+            evidence(expected, missing.unwrap_or_default(), seq)
+        });
+        if self.token_given {
+            let token = header("authorization");
+            sink.test("vision.token", token == Some(VISION_AUTHORIZED), || {
+                let got = token.unwrap_or("absent");
+                evidence("Authorization: Bearer <the token of initialize>", got, seq)
+            });
+        }
+        let lacking: Vec<&str> = ["device-id", "client-id"]
+            .into_iter()
+            .filter(|name| header(name).is_none())
+            .collect();
+        sink.test("vision.device-headers", lacking.is_empty(), || {
+            let got = format!("no {}", lacking.join(", no "));
+            evidence("the headers device-id and client-id", got, seq)
+        });
+        if let (Some(got), Some(last)) = (&upload.question, self.questions.last()) {
+            sink.test("vision.question", self.questions.contains(got), || {
+                let expected = format!("the question of the call, `{last}`");
+                evidence(expected, format!("`{got}`"), seq)
+            });
+        }
+        if let Some(starts) = &upload.starts {
+            sink.test("vision.jpeg", starts.starts_with("ffd8"), || {
+                evidence("a file that begins with ff d8 (JPEG)", starts.clone(), seq)
+            });
+        }
+    }
+}

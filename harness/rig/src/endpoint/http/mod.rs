@@ -1,0 +1,261 @@
+//! The HTTP endpoint: tells devices their configuration and takes their pictures.
+//!
+//! Each connection is served by a task of its own, takes one request and has ten seconds for it.
+
+mod configuration;
+mod request;
+mod upload;
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use mcp_hil_core::{
+    limits::{MAX_HTTP_CONNECTIONS, MAX_HTTP_HEAD_BYTES, MAX_HTTP_HEADERS, MAX_HTTP_REQUEST_S},
+    transcript::HttpExchange,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+pub use configuration::{Configuration, ServerTime, client_id};
+
+use self::request::{UnderWay, handle, lock};
+use super::{acceptor::Refused, address::dialable};
+use crate::error::RigError;
+
+/// Path of the configuration, as the published server has it; `activate` is below it.
+const OTA_PATH: &str = "/xiaozhi/ota/";
+
+/// Path of the explanation of pictures, as the published server has it.
+const VISION_PATH: &str = "/mcp/vision/explain";
+
+/// How long a connection may take for its request.
+const REQUEST_DEADLINE: Duration = Duration::from_secs(MAX_HTTP_REQUEST_S);
+
+/// Most exchanges that wait to be taken; further ones are counted only. Each may hold a body of
+/// 1 MiB.
+const MAX_WAITING: usize = 64;
+
+/// A port on which the harness plays the HTTP side of the backend.
+#[derive(Debug)]
+pub struct HttpServer {
+    address: SocketAddr,
+    exchanges: mpsc::Receiver<HttpExchange>,
+    shared: Arc<Shared>,
+    acceptor: JoinHandle<()>,
+}
+
+impl HttpServer {
+    /// Listens on `address`; port 0 takes any free one. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The address is in use, not permitted or not of this machine.
+    pub async fn bind(address: SocketAddr) -> Result<Self, RigError> {
+        let failed = |reason| RigError::Listen { address, reason };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (done, exchanges) = mpsc::channel(MAX_WAITING);
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            done,
+            lost: Refused::default(),
+        });
+        let acceptor = tokio::spawn(accept_all(listener, shared.clone()));
+        Ok(Self {
+            address,
+            exchanges,
+            shared,
+            acceptor,
+        })
+    }
+
+    /// Where it listens, with the real port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL at which a device asks for its configuration.
+    pub fn ota_url(&self) -> String {
+        format!("http://{}{OTA_PATH}", dialable(self.address))
+    }
+
+    /// The URL to which a device sends its pictures.
+    pub fn vision_url(&self) -> String {
+        format!("http://{}{VISION_PATH}", dialable(self.address))
+    }
+
+    /// Decides what configuration requests get from now on. Before, they get none.
+    pub fn set_bootstrap(&self, configuration: Configuration) {
+        self.shared.state().configuration = Some(configuration);
+    }
+
+    /// Tells devices the time with their configuration. `clock` is asked at each request.
+    pub fn set_clock(&self, clock: impl Fn() -> ServerTime + Send + Sync + 'static) {
+        self.shared.state().clock = Some(Box::new(clock));
+    }
+
+    /// Decides which token a picture must come with from now on, and what is said about it.
+    /// Before, none is right.
+    pub fn set_vision(&self, token: &str, reply: &str) {
+        self.shared.state().vision = Some((token.to_owned(), reply.to_owned()));
+    }
+
+    /// The next request that was answered or given up, in order of that.
+    ///
+    /// Cancel-safe: no exchange is lost when the future is dropped.
+    pub async fn next(&mut self) -> HttpExchange {
+        match self.exchanges.recv().await {
+            Some(exchange) => exchange,
+            // `shared` holds a sender: this cannot come.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next request, when there is one already.
+    pub fn try_next(&mut self) -> Option<HttpExchange> {
+        self.exchanges.try_recv().ok()
+    }
+
+    /// The connections dropped and exchanges lost since the last call: whose, and why.
+    pub fn take_refused(&mut self) -> Vec<String> {
+        self.shared.lost.take()
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.acceptor.abort();
+    }
+}
+
+/// What the connections share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    done: mpsc::Sender<HttpExchange>,
+    lost: Refused,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, exchange: HttpExchange) {
+        if let Err(error) = self.done.try_send(exchange) {
+            let lost = error.into_inner();
+            let what = format!("{} {}", lost.method, lost.path);
+            self.lost
+                .add_other(&format!("request {what} not kept: too many wait"));
+        }
+    }
+}
+
+/// What requests get.
+#[derive(Default)]
+struct State {
+    configuration: Option<Configuration>,
+    clock: Option<Box<dyn Fn() -> ServerTime + Send + Sync>>,
+    /// The token of pictures, and what is said about them.
+    vision: Option<(String, String)>,
+}
+
+/// Shows what is no secret.
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("configuration", &self.configuration)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Accepts for ever. The connections end with it.
+async fn accept_all(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((_, peer)) if connections.len() >= MAX_HTTP_CONNECTIONS => {
+                shared.lost.add(peer, "too many HTTP connections at once");
+            }
+            Ok((stream, _)) => {
+                connections.spawn(serve(stream, shared.clone()));
+            }
+            // The peer was gone before it was accepted, or this process ran out of descriptors.
+            // Neither is mended by asking again at once.
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// Serves one connection, and records what it came to when that was no answered request.
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let under_way = UnderWay::default();
+    let (of_service, whole) = (under_way.clone(), shared.clone());
+    let answered = Arc::new(AtomicBool::new(false));
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        // A client may close its side as soon as it has said all.
+        .half_close(true)
+        .header_read_timeout(None)
+        .max_headers(MAX_HTTP_HEADERS)
+        .max_buf_size(MAX_HTTP_HEAD_BYTES)
+        .serve_connection(
+            TokioIo::new(stream),
+            service_fn({
+                let answered = answered.clone();
+                move |request| {
+                    let (shared, under_way) = (whole.clone(), of_service.clone());
+                    let answered = answered.clone();
+                    async move {
+                        let response = handle(request, shared, under_way).await;
+                        answered.store(true, Ordering::Relaxed);
+                        response
+                    }
+                }
+            }),
+        );
+    let ended = timeout(REQUEST_DEADLINE, connection).await;
+    if answered.load(Ordering::Relaxed) {
+        return;
+    }
+    let (status, problem) = match ended {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) if error.is_parse_too_large() => (
+            Some(431),
+            format!(
+                "more than {MAX_HTTP_HEADERS} headers, or a head of more than \
+                 {MAX_HTTP_HEAD_BYTES} bytes"
+            ),
+        ),
+        Ok(Err(error)) if error.is_parse() => {
+            (Some(400), format!("not an HTTP/1.1 request ({error})"))
+        }
+        Ok(Err(error)) => (
+            None,
+            format!("the connection ended before the request was complete ({error})"),
+        ),
+        Err(_) => (
+            None,
+            format!("no complete request within {MAX_HTTP_REQUEST_S} s"),
+        ),
+    };
+    let exchange = lock(&under_way).take().unwrap_or_else(HttpExchange::unread);
+    shared.record(HttpExchange {
+        status,
+        problem: Some(problem),
+        ..exchange
+    });
+}
