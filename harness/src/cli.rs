@@ -45,13 +45,13 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Sut::Device)]
     pub sut: Sut,
 
-    /// Where the gateway under test takes controls: mqtt://[user:password@]host:port/topic, with
-    /// `?reply=topic` where answers do not come on `<topic>/reply`
+    /// Where the gateway under test takes controls: mqtt://host:port/topic, with `user:password@`
+    /// before the host if need be, and `?reply=topic` where answers do not come on `topic/reply`
     #[arg(long, value_name = "URL")]
     pub gateway_in: Option<String>,
 
     /// Where the gateway under test takes its device: ws://host:port/path, or
-    /// mqtt://host:port[/topic]
+    /// mqtt://host:port/topic
     #[arg(long, value_name = "URL")]
     pub gateway_out: Option<String>,
 

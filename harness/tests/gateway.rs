@@ -410,6 +410,10 @@ struct Inside<'a> {
     ids: BTreeMap<String, Value>,
     coming: VecDeque<From>,
     dead: bool,
+    /// Whether it starts again when it ended.
+    comes_back: bool,
+    /// How many controls it answers with an error before its device is there again.
+    not_ready: usize,
 }
 
 impl Inside<'_> {
@@ -448,6 +452,12 @@ impl Bench for Inside<'_> {
         if self.dead {
             return Err("it ended".into());
         }
+        if self.not_ready > 0 {
+            self.not_ready -= 1;
+            let reply = json!({"request_id": "?", "success": false});
+            self.coming.push_back(From::Reply(reply.to_string()));
+            return Ok(());
+        }
         let text = match (self.defect, read) {
             (Defect::Control(change), Ok(control)) => match change(control) {
                 Some(control) => control.to_string(),
@@ -484,22 +494,32 @@ impl Bench for Inside<'_> {
     }
 
     async fn again(&mut self, _: Duration) -> Result<(), String> {
-        Err("it does not come back".into())
+        if !self.comes_back {
+            return Err("it does not come back".into());
+        }
+        (self.dead, self.not_ready) = (false, 2);
+        Ok(())
     }
 
     async fn close(&mut self) {}
 }
 
-/// Runs rows (all where none is named) on our gateway with a defect.
-fn run(name: &str, defect: &Defect, rows: &[&str]) -> Vec<CaseReport> {
-    let bench = Inside {
+/// Our gateway with a defect.
+fn inside(defect: &Defect) -> Inside<'_> {
+    Inside {
         gateway: Gateway::new(Settings::default()),
         defect,
         ids: BTreeMap::new(),
         coming: VecDeque::new(),
         dead: false,
-    };
-    try_out(name, bench, rows)
+        comes_back: false,
+        not_ready: 0,
+    }
+}
+
+/// Runs rows (all where none is named) on our gateway with a defect.
+fn run(name: &str, defect: &Defect, rows: &[&str]) -> Vec<CaseReport> {
+    try_out(name, inside(defect), rows)
 }
 
 /// Runs rows (all where none is named) on a gateway.
@@ -602,6 +622,24 @@ fn survivals(mutant: &Mutant) -> Vec<String> {
         }
     }
     alive
+}
+
+#[test]
+fn a_gateway_that_ends_spoils_one_row_when_it_comes_back_and_no_verdict_when_it_does_not() {
+    let rows = ["survive-no-json", "survive-no-object", "answer-result"];
+    let defect = Defect::Dies;
+    let back = Inside {
+        comes_back: true,
+        ..inside(&defect)
+    };
+    let verdicts = |cases: Vec<CaseReport>| -> Vec<Verdict> {
+        cases.iter().skip(1).map(|case| case.verdict).collect()
+    };
+    use Verdict::{Fail, Inconclusive, Pass};
+    let cases = try_out("comes-back", back, &rows);
+    assert_eq!(verdicts(cases), [Fail, Pass, Pass]);
+    let cases = try_out("stays-away", inside(&defect), &rows);
+    assert_eq!(verdicts(cases), [Fail, Inconclusive, Inconclusive]);
 }
 
 #[test]

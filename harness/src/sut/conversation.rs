@@ -174,28 +174,9 @@ impl<B: Bench> Conversation<B> {
     /// Waits until a good control makes its call, then judges one. `None` when none ever does.
     pub async fn bring_up(&mut self) -> Option<CaseOutcome> {
         self.begin_case(BRING_UP);
-        let until = Instant::now() + self.connect_deadline;
-        let mut asked = 0;
-        // The gateway may have to get to know the device before it calls it.
-        loop {
-            self.fence("ready").await;
-            asked += 1;
-            if self
-                .wait(&Until::Fences(1), Instant::now() + NOT_READY)
-                .await
-            {
-                break;
-            }
-            if self.gone.is_some() || self.is_interrupted() || Instant::now() >= until {
-                return None;
-            }
+        if !self.is_ready(self.connect_deadline).await {
+            return None;
         }
-        // Controls that it kept in the meantime are not charged to what follows.
-        self.wait(&Until::Fences(asked), Instant::now() + STRAGGLERS)
-            .await;
-        let mark = Mark::SecondAttempt;
-        self.enter(None, What::Mark { mark });
-        self.fence_calls = 0;
         let request_id = self.fence("fence").await;
         if !self
             .wait(&Until::Fences(1), Instant::now() + self.deadline)
@@ -219,6 +200,31 @@ impl<B: Bench> Conversation<B> {
         Some(self.judge.judge(&case, None, &self.entries))
     }
 
+    /// Sends good controls until one makes its call; false when none does within the time. What
+    /// happens until then is not judged: a gateway has to get to know its device first.
+    async fn is_ready(&mut self, wait: Duration) -> bool {
+        let until = Instant::now() + wait;
+        let mut asked = 0;
+        loop {
+            self.fence("ready").await;
+            asked += 1;
+            let called = Until::Fences(1);
+            if self.wait(&called, Instant::now() + NOT_READY).await {
+                break;
+            }
+            if self.gone.is_some() || self.is_interrupted() || Instant::now() >= until {
+                return false;
+            }
+        }
+        // Controls that it kept in the meantime are not charged to what follows.
+        self.wait(&Until::Fences(asked), Instant::now() + STRAGGLERS)
+            .await;
+        let mark = Mark::SecondAttempt;
+        self.enter(None, What::Mark { mark });
+        self.fence_calls = 0;
+        true
+    }
+
     /// Carries out a row and judges it.
     pub async fn row(&mut self, row: &Row) -> End {
         if let Some(why) = &self.gone
@@ -229,12 +235,21 @@ impl<B: Bench> Conversation<B> {
         self.begin_case(&case_id(&row.name));
         if self.gone.is_some() {
             let wait = self.connect_deadline.min(self.deadline);
-            if let Err(why) = self.bench.again(wait).await {
+            let mut back = self.bench.again(wait).await;
+            if back.is_ok() {
+                self.gone = None;
+                if !self.is_ready(self.connect_deadline).await {
+                    back = Err("it is there again, and makes no calls".into());
+                }
+            }
+            if self.is_interrupted() {
+                return End::Interrupted;
+            }
+            if let Err(why) = back {
                 self.gone = Some(why.clone());
                 self.dead += 1;
                 return End::Dead(format!("the gateway is gone: {why}"));
             }
-            self.gone = None;
         }
         for (at, text) in row.send.iter().enumerate() {
             self.control(&at.to_string(), text).await;
@@ -288,11 +303,25 @@ impl<B: Bench> Conversation<B> {
 
     /// How many calls came out beside those of the good controls.
     fn calls(&self) -> usize {
-        let all = self.entries.iter().filter_map(|entry| match &entry.what {
+        let all = self.judged().iter().filter_map(|entry| match &entry.what {
             What::Received { frame } => Came::read(entry.seq, frame),
             _ => None,
         });
         all.count().saturating_sub(self.fence_calls)
+    }
+
+    /// The entries since the gateway was ready.
+    fn judged(&self) -> &[Entry] {
+        let ready = |entry: &Entry| {
+            matches!(
+                &entry.what,
+                What::Mark {
+                    mark: Mark::SecondAttempt
+                }
+            )
+        };
+        let begin = self.entries.iter().rposition(ready);
+        &self.entries[begin.unwrap_or(0)..]
     }
 
     fn has_reply(&self, request_id: &Value) -> bool {
