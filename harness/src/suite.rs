@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::problem::nearest;
-use mcp_hil_core::scenario::Case;
+use mcp_hil_core::scenario::{Case, GivenIds};
 use mcp_hil_core::transcript::{BRING_UP, CLOSE};
 
 use crate::plan::Refusal;
@@ -70,7 +70,14 @@ impl Suite {
             cases.push(Case::load(id, &file, text, &catalogue)?);
         }
         if let Some(folder) = folder {
+            let built_in = cases.len();
             read_folder(folder, folder, &catalogue, &mut cases)?;
+            // All cases share one session unless they ask for their own.
+            let mut ids = GivenIds::default();
+            cases[..built_in].iter().for_each(|case| ids.enter(case));
+            for case in &cases[built_in..] {
+                ids.check(case)?;
+            }
         }
         // A case whose requirements are all out of force would judge nothing.
         cases.retain(|case| {

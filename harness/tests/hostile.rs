@@ -82,6 +82,66 @@ fn a_bad_device_gets_a_verdict(#[case] way: Way, #[case] codes: &[i32], #[case] 
     assert!(!report["cases"].as_array().unwrap().is_empty());
 }
 
+/// Cases and requirements of what was found, and how often frames of a role were sent.
+fn outcome(way: Way) -> (Vec<(String, String)>, usize) {
+    let place = Place::new();
+    let args = [
+        "run",
+        "--dut",
+        "wait",
+        "--listen",
+        "127.0.0.1:0",
+        "--deadline",
+        "2",
+    ];
+    let cases = [
+        "--only",
+        "envelope/",
+        "--only",
+        "list/",
+        "--only",
+        "notifications/",
+    ];
+    let mut run = place.hil(args.iter().chain(&cases)).start();
+    let _device = play(way, &run.url());
+    let done = run.end();
+    let report = ended(&place, &done, &[0, 1]);
+    let cases = report["cases"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut found: Vec<_> = cases
+        .iter()
+        .flat_map(|case| {
+            let findings = case["findings"].as_array().into_iter().flatten();
+            findings.map(|finding| (text(&case["case"]), text(&finding["requirement"])))
+        })
+        .collect();
+    found.sort();
+    let replies = cases
+        .iter()
+        .filter_map(|case| case["transcript"].as_str())
+        .map(|name| place.read(&format!("target/mcp-hil/latest/{name}")))
+        .map(|text| text.matches(r#""role":"reply""#).count())
+        .sum();
+    (found, replies)
+}
+
+#[rstest]
+#[case::asks(Way::Asks, 2)]
+#[case::talks(Way::Talks, 0)]
+fn what_a_device_may_say_by_itself_is_not_held_against_it(
+    #[case] way: Way,
+    #[case] replies: usize,
+) {
+    let (quiet, none) = outcome(Way::Good);
+    let (found, answered) = outcome(way);
+    assert_eq!(found, quiet);
+    assert_eq!(
+        (none, answered),
+        (0, replies),
+        "answers to requests of the device"
+    );
+}
+
 #[rstest]
 #[case::silent("sleep 1000", &["within 0.4 s", "its console showed nothing"])]
 #[case::talks("echo I am here; exec sleep 1000", &["within 0.4 s", "I am here"])]

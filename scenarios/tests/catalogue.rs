@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use common::{CAPABILITIES, catalogue, scripts};
 
 /// Requirements that the judge tests on every transcript; a scenario only has to cause them.
-const GENERIC: [&str; 63] = [
+const GENERIC: [&str; 64] = [
     "call.content-array",
     "call.content-items",
     "call.is-error-boolean",
@@ -50,6 +50,7 @@ const GENERIC: [&str; 63] = [
     "list.description-present",
     "list.input-schema",
     "list.name-unique",
+    "list.next-cursor-not-null",
     "list.next-cursor-string",
     "list.page-not-empty",
     "list.page-size",
@@ -74,7 +75,7 @@ const GENERIC: [&str; 63] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 18] = [
+const GENERIC_MORE: [&str; 19] = [
     "hello.version-3",
     "mqtt.client-id",
     "mqtt.credentials",
@@ -92,6 +93,7 @@ const GENERIC_MORE: [&str; 18] = [
     "session.hello-again",
     "session.new-id",
     "session.no-stale-answer",
+    "session.own-messages",
     "session.redial",
 ];
 

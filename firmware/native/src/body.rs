@@ -9,8 +9,8 @@ use crate::console::{self, Reset};
 use crate::defect::Defect;
 use crate::hooks::{Act, Flow, Hands, Inbound, Outbound, Request};
 use crate::http;
-use crate::link::{Event, Frame, Link};
-use crate::mqtt::{ConnectPlan, MqttLink, Publication};
+use crate::line::Line;
+use crate::link::{Event, Frame};
 use crate::udp::AudioSocket;
 
 /// Between two attempts to dial.
@@ -23,13 +23,6 @@ const IDLE: Duration = Duration::from_secs(1);
 const CRASH_PAUSE_MS: u64 = 200;
 /// Nobody listens.
 const EXIT_NO_SERVER: u8 = 1;
-
-/// The connection to the server.
-#[derive(Debug)]
-enum Line {
-    Websocket(Box<Link>),
-    Mqtt(MqttLink),
-}
 
 /// The device with its socket, its clock and its console.
 #[derive(Debug)]
@@ -111,10 +104,7 @@ impl Body {
             let now = self.now();
             self.device.dialling(now);
             self.drain(None);
-            let dialled = match self.device.identity().transport {
-                Transport::Websocket => self.dial_websocket(),
-                Transport::Mqtt => self.dial_mqtt(),
-            };
+            let dialled = Line::dial(&self.device, self.defect.as_mut());
             let now = self.now();
             match dialled {
                 Ok(link) => {
@@ -134,37 +124,15 @@ impl Body {
         false
     }
 
-    fn dial_websocket(&mut self) -> Result<Line, i32> {
-        let mut headers = self.device.headers();
-        let mut options = Default::default();
-        if let Some(defect) = &mut self.defect {
-            options = defect.link;
-            if let Some(hook) = &mut defect.headers {
-                hook(&mut headers);
-            }
-        }
-        let url = self.device.identity().url.clone();
-        Link::dial(&url, &headers, options).map(|link| Line::Websocket(Box::new(link)))
-    }
-
-    fn dial_mqtt(&mut self) -> Result<Line, i32> {
-        let mut plan = ConnectPlan::new(&self.device.identity().mqtt);
-        if let Some(hook) = self.defect.as_mut().and_then(|d| d.plan.as_mut()) {
-            hook(&mut plan);
-        }
-        MqttLink::dial(&plan).map(Line::Mqtt)
-    }
-
     /// Talks until the connection is gone.
     fn converse(&mut self) {
         while self.link.is_some() {
             let patience = self.patience();
             if !patience.is_zero() {
-                let event = match &mut self.link {
-                    Some(Line::Websocket(link)) => link.read(patience),
-                    Some(Line::Mqtt(link)) => link.read(patience),
-                    None => Event::Closed,
-                };
+                let event = self
+                    .link
+                    .as_mut()
+                    .map_or(Event::Closed, |link| link.read(patience));
                 match event {
                     Event::Text { text, fragmented } => self.on_text(text, fragmented),
                     Event::Binary(frame) => self.on_binary(&frame),
@@ -359,29 +327,10 @@ impl Body {
     }
 
     fn send(&mut self, frame: Frame) {
-        let is_sent = match &mut self.link {
-            Some(Line::Websocket(link)) => link.send(frame),
-            Some(Line::Mqtt(link)) => {
-                let payload = match frame {
-                    Frame::Text(text) => text.into_bytes(),
-                    Frame::RawText(bytes) => bytes,
-                    // There are none on this transport.
-                    Frame::Binary(_) => return,
-                };
-                let mut publication = Publication {
-                    topic: self.device.identity().mqtt.publish_topic.clone(),
-                    qos: 0,
-                    retain: false,
-                    payload,
-                };
-                if let Some(hook) = self.defect.as_mut().and_then(|d| d.publication.as_mut()) {
-                    hook(&mut publication);
-                }
-                link.publish(publication)
-            }
-            None => return,
-        };
-        if !is_sent {
+        let topic = &self.device.identity().mqtt.publish_topic;
+        if let Some(link) = &mut self.link
+            && !link.send(frame, topic, self.defect.as_mut())
+        {
             self.link = None;
         }
     }

@@ -12,6 +12,7 @@ mod defect;
 mod frames;
 mod hooks;
 mod http;
+mod line;
 mod link;
 mod mqtt;
 mod mutants;

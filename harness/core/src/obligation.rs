@@ -10,6 +10,12 @@ use crate::wire::Frame;
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
 const EXACT_IN_DOUBLE: u64 = 1 << 53;
 
+/// Types beside `mcp` that servers and devices of the family send (xiaozhi WebSocket, section 4; the
+/// forks; device-protocol 2.4 and 3.3). Nobody answers them with an mcp message.
+const OTHER_TYPES: [&str; 11] = [
+    "hello", "tts", "stt", "llm", "alert", "system", "custom", "listen", "abort", "goodbye", "iot",
+];
+
 /// What a device owes for a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Owes {
@@ -85,6 +91,9 @@ impl Duty {
     fn of_envelope(envelope: &Map<String, Value>) -> Self {
         let unknown_kind = match envelope.get("type").map(Value::as_str) {
             Some(Some("mcp")) => None,
+            Some(Some(kind)) if OTHER_TYPES.contains(&kind) => {
+                Some(Owes::Silence("envelope.other-types"))
+            }
             Some(Some(_)) => Some(Owes::Silence("envelope.unknown-type-ignored")),
             _ => Some(Owes::NoSuccess("envelope.missing-type-ignored")),
         };
@@ -218,5 +227,21 @@ mod tests {
     fn duties_follow_from_the_message(#[case] payload: &str, #[case] owes: Owes) {
         let text = crate::wire::outbound::envelope("s", payload);
         assert_eq!(Duty::of(&Frame::Text(text)).owes, owes);
+    }
+
+    #[rstest]
+    #[case("tts", "envelope.other-types")]
+    #[case("listen", "envelope.other-types")]
+    #[case("TTS", "envelope.unknown-type-ignored")]
+    fn other_types_are_told_from_unknown_ones(
+        #[case] kind: &str,
+        #[case] requirement: &'static str,
+    ) {
+        let text =
+            format!(r#"{{"type":"{kind}","payload":{{"jsonrpc":"2.0","id":7,"method":"ping"}}}}"#);
+        assert_eq!(
+            Duty::of(&Frame::Text(text)).owes,
+            Owes::Silence(requirement)
+        );
     }
 }

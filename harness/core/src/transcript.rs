@@ -244,6 +244,8 @@ pub enum Role {
     Fence,
     /// A reading of the device's state.
     Probe,
+    /// The backend's answer to a request of the device. It is no stimulus and nothing is owed for it.
+    Reply,
 }
 
 /// Who did something to the link.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::{CaseOutcome, Judge, VISION_AUTHORIZED};
-use mcp_hil_core::transcript::{AudioSeen, Entry, HttpEndpoint, HttpExchange, Role, Upload, What};
+use mcp_hil_core::transcript::{
+    AudioSeen, Entry, HttpEndpoint, HttpExchange, Role, Transport, Upload, What,
+};
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
 use proptest::prelude::*;
@@ -46,6 +48,8 @@ impl Play {
 
     fn link_up(&mut self, device_id: &str) -> &mut Self {
         self.enter(What::LinkUp {
+            transport: Transport::WebSocket,
+            mqtt: None,
             session_id: "s".into(),
             path: "/".into(),
             token_given: false,
@@ -329,7 +333,7 @@ fn faults_of_audio_packets_are_told_once() {
 
 #[rstest]
 #[case::quiet("s", 2_900, &[])]
-#[case::on_its_way("s", 2_100, &[])]
+#[case::on_its_way("s", 2_600, &[])]
 #[case::goes_on("s", 500, &["channel.stops"])]
 #[case::other_session("t", 500, &[])]
 fn audio_ends_with_the_goodbye(
@@ -355,7 +359,7 @@ fn a_new_hello_opens_the_channel_again() {
     goodbye(&mut play, "s");
     play.enter(What::Sent {
         role: Role::Hello,
-        frame: Frame::Text(outbound::server_hello("s")),
+        frame: Frame::Text(outbound::server_hello(Transport::Mqtt, "s", None)),
     });
     play.at_us = 3_000_000;
     play.audio(seen(9, 0));

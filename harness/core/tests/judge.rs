@@ -1,7 +1,7 @@
 //! The judge on small transcripts: attribution of answers, proof of silence, lateness.
 //!
-//! Each test plays a few lines of an exchange (`>` sent, `<` received, `!` console, `?` given up)
-//! and looks at the findings.
+//! Each test plays a few lines of an exchange (`>` sent, `<` received, `<<` received as it stands
+//! there, `!` console, `?` given up) and looks at the findings.
 
 use std::sync::Arc;
 
@@ -84,16 +84,20 @@ impl Play {
             match sign {
                 ">" => {
                     let (step, payload) = rest.split_once(' ').expect("a step and a payload");
-                    let role = if step.ends_with("fence") {
-                        Role::Fence
-                    } else {
-                        Role::Stimulus
+                    let role = match step.rsplit('.').next() {
+                        Some("fence") => Role::Fence,
+                        Some("reply") => Role::Reply,
+                        _ => Role::Stimulus,
                     };
                     let frame = Frame::Text(outbound::envelope("s", payload));
                     self.enter(Some(step), What::Sent { role, frame });
                 }
                 "<" => {
                     let frame = Frame::Text(outbound::envelope("s", rest));
+                    self.enter(None, What::Received { frame });
+                }
+                "<<" => {
+                    let frame = Frame::Text(rest.into());
                     self.enter(None, What::Received { frame });
                 }
                 "!" => self.enter(None, What::Console { line: rest.into() }),
@@ -243,4 +247,61 @@ fn an_answer_of_an_earlier_session_is_told_apart() {
         findings.contains(&"a/a session.no-stale-answer".to_owned()),
         "{findings:?}"
     );
+}
+
+#[test]
+fn a_request_of_the_device_is_no_answer_and_the_reply_to_it_no_request() {
+    let mut play = Play::new();
+    // Both sides count for themselves: the device's id may be one of ours.
+    play.play(&[PING, r#"< {"jsonrpc":"2.0","id":7,"method":"ping"}"#]);
+    let reply = play.judge.take_reply().expect("a ping is answered");
+    assert_eq!(reply["result"], serde_json::json!({}));
+    assert!(play.judge.take_reply().is_none(), "once");
+    play.play(&[&format!("> 0.reply {reply}"), PONG]);
+    assert_eq!(play.end(), [""; 0]);
+}
+
+#[test]
+fn a_notification_with_an_id_is_told_of_and_not_answered() {
+    let mut play = Play::new();
+    play.play(&[r#"< {"jsonrpc":"2.0","id":7,"method":"notifications/state_changed"}"#]);
+    assert!(play.judge.take_reply().is_none());
+    assert_eq!(play.end(), ["a/a notifications.device-no-id"]);
+}
+
+const LISTEN: &str = r#"<< {"session_id":"s","type":"listen","state":"start","mode":"auto"}"#;
+const LISTEN_ELSEWHERE: &str = r#"<< {"session_id":"x","type":"listen","state":"start"}"#;
+const ABORT_NOWHERE: &str = r#"<< {"type":"abort"}"#;
+const GOODBYE: &str = r#"<< {"session_id":"x","type":"goodbye"}"#;
+
+#[rstest]
+#[case::right(&[PING, PONG, LISTEN], &[])]
+#[case::wrong(&[PING, PONG, LISTEN_ELSEWHERE], &["a/a session.own-messages"])]
+#[case::absent(&[PING, PONG, ABORT_NOWHERE], &["a/a session.own-messages"])]
+#[case::told_once(&[PING, PONG, ABORT_NOWHERE, LISTEN_ELSEWHERE], &["a/a session.own-messages"])]
+#[case::before_it_can_know(&[LISTEN_ELSEWHERE, PING, PONG], &[])]
+#[case::other_types(&[PING, PONG, GOODBYE], &[])]
+fn the_devices_own_messages_carry_the_session_id(
+    #[case] lines: &[&str],
+    #[case] findings: &[&str],
+) {
+    assert_eq!(Play::new().play(lines).end(), findings);
+}
+
+#[rstest]
+#[case::null(r#"null"#, &["a/a list.next-cursor-not-null"])]
+#[case::empty(r#""""#, &[])]
+#[case::number("7", &["a/a list.next-cursor-string"])]
+fn a_null_cursor_ends_the_list_and_is_a_matter_of_its_own(
+    #[case] cursor: &str,
+    #[case] findings: &[&str],
+) {
+    let page =
+        format!(r#"< {{"jsonrpc":"2.0","id":1001,"result":{{"tools":[],"nextCursor":{cursor}}}}}"#);
+    let mut play = Play::new();
+    play.play(&[
+        r#"> 0 {"jsonrpc":"2.0","id":1001,"method":"tools/list"}"#,
+        &page,
+    ]);
+    assert_eq!(play.end(), findings);
 }

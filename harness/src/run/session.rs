@@ -458,7 +458,19 @@ impl Session {
             let at = at.cloned().unwrap_or_else(|| "hello".into());
             Box::pin(self.say_hello(&at)).await;
         }
+        if next == Next::Seen(Seen::Asked) {
+            self.reply(at).await;
+        }
         next
+    }
+
+    /// Answers the request of the device that was seen last, as a backend does.
+    async fn reply(&mut self, at: Option<&Arc<str>>) {
+        if let Some(answer) = self.judge.take_reply() {
+            let at = side(at.map_or("device", |at| at), "reply");
+            let frame = self.envelope(&answer.to_string());
+            self.send(&at, Role::Reply, frame, Manner::Plain).await;
+        }
     }
 
     fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {

@@ -1,5 +1,6 @@
 //! A scripted device on a thread of its own: small, good, and then bad in one way.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -58,6 +59,11 @@ pub(crate) enum Way {
     StopsReading,
     /// Others talk to the port first, and not the WebSocket protocol.
     AfterStrangers,
+    /// It asks the backend for things, and goes away unless each is answered as JSON-RPC has it; and
+    /// it notifies, which nobody may answer.
+    Asks,
+    /// Messages of its own types stand around each answer.
+    Talks,
 }
 
 /// A device that plays; it ends when this is dropped.
@@ -173,8 +179,19 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
     }
     let mut session = String::new();
     let mut answered = 0;
-    while let Some(message) = socket.next().await {
-        let Message::Text(text) = message? else {
+    let mut replies = 0;
+    // What came while the device waited for what it had asked for.
+    let mut early = VecDeque::new();
+    loop {
+        let kept = if replies < 2 { None } else { early.pop_front() };
+        let message = match kept {
+            Some(message) => message,
+            None => match socket.next().await {
+                Some(message) => message?,
+                None => break,
+            },
+        };
+        let Message::Text(text) = message.clone() else {
             continue;
         };
         let Ok(message) = serde_json::from_str::<Value>(&text) else {
@@ -185,9 +202,29 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
                 .as_str()
                 .unwrap_or_default()
                 .to_owned();
+            if way == Way::Asks {
+                ask(&mut socket, &session).await?;
+            }
             continue;
         }
         let payload = &message["payload"];
+        let replied = !payload["result"].is_null() || !payload["error"].is_null();
+        if way == Way::Asks && replied {
+            let known = match payload["id"].as_str() {
+                Some("device-1") => payload["result"] == json!({}),
+                Some("device-2") => payload["error"]["code"] == -32601,
+                _ => false,
+            };
+            if !known || message["session_id"] != session {
+                return Ok(());
+            }
+            replies += 1;
+            continue;
+        }
+        if way == Way::Asks && replies < 2 {
+            early.push_back(Message::text(text));
+            continue;
+        }
         if message["type"] != "mcp" || !payload["method"].is_string() || !payload["id"].is_i64() {
             continue;
         }
@@ -214,10 +251,44 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
             }
             _ => Message::text(envelope),
         };
+        if way == Way::Talks {
+            own_messages(&mut socket, &session).await?;
+        }
         socket.send(sent).await?;
+        if way == Way::Talks {
+            own_messages(&mut socket, &session).await?;
+        }
         if way == Way::ClosesAfterAnswers {
             return socket.close(None).await;
         }
+    }
+    Ok(())
+}
+
+/// A ping, a request that no backend knows, and a notification.
+async fn ask(socket: &mut Socket, session: &str) -> Result<(), Error> {
+    for payload in [
+        json!({"jsonrpc": "2.0", "method": "notifications/state_changed", "params": {}}),
+        json!({"jsonrpc": "2.0", "id": "device-1", "method": "ping"}),
+        json!({"jsonrpc": "2.0", "id": "device-2", "method": "sampling/createMessage", "params": {}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}),
+    ] {
+        let envelope = json!({"session_id": session, "type": "mcp", "payload": payload});
+        socket.send(Message::text(envelope.to_string())).await?;
+    }
+    Ok(())
+}
+
+/// What devices of the family send by themselves, sound among it.
+async fn own_messages(socket: &mut Socket, session: &str) -> Result<(), Error> {
+    for message in [
+        json!({"session_id": session, "type": "listen", "state": "start", "mode": "auto"}),
+        json!({"session_id": session, "type": "listen", "state": "detect", "text": "hello"}),
+        json!({"session_id": session, "type": "abort", "reason": "wake_word_detected"}),
+        json!({"session_id": session, "type": "iot", "update": true, "states": []}),
+    ] {
+        socket.send(Message::text(message.to_string())).await?;
+        socket.send(Message::binary(vec![0x58; 40])).await?;
     }
     Ok(())
 }

@@ -221,3 +221,23 @@ fn a_folder_that_cannot_be_made_is_named(#[case] out: &str) {
         "hint: choose another place with `--out`",
     ]);
 }
+
+#[rstest]
+#[case::of_a_built_in_case(
+    "title: t\nsteps:\n  - request: {method: ping, id: 2147483647}\n",
+    &["own/clash.yaml:3: the id 2147483647 is used twice", "`scenarios/scripts/ids/", "hint: take another id"]
+)]
+#[case::of_the_harness(
+    "title: t\nsteps:\n  - request: {method: ping, id: 1500}\n",
+    &["own/clash.yaml:3: the id 1500", "the harness gives", "hint: take a number below 1001"]
+)]
+fn an_own_scenario_with_a_used_id_is_a_mistake(#[case] text: &str, #[case] said: &[&str]) {
+    let place = Place::new();
+    place.write("own/clash.yaml", text);
+    place
+        .hil(["run", "--scenarios", "own", "--only", "own/"])
+        .end()
+        .exits(2)
+        .says(said);
+    assert!(!place.path("target").exists(), "nothing was started");
+}

@@ -111,6 +111,7 @@ pub(crate) fn ready() -> DutReady {
         ..Facts::default()
     };
     DutReady {
+        identity: None,
         dut: "native".into(),
         transport: "websocket".into(),
         server: Some(("reference-device".into(), "1.2.0".into())),

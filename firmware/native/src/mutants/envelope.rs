@@ -1,10 +1,13 @@
 //! Defects of the outer message: text frames, `type`, `payload`, `session_id`.
 
-use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use serde_json::{Map, Value, json};
 
 use super::{Mutant, mutant};
 use crate::defect::Defect;
-use crate::hooks::{Act, Flow};
+use crate::hooks::{Act, Flow, Hands, Request};
 use crate::link::Frame;
 
 /// Envelope types that this device knows.
@@ -352,6 +355,109 @@ pub(super) const MUTANTS: &[Mutant] = &[
             })
         },
     ),
+    mutant(
+        "envelope-listen-refused",
+        "A `listen` of the server is answered with an MCP error.",
+        || {
+            other_type("listen", |_, hands| {
+                let error = json!({"code": -32600, "message": "unexpected message"});
+                hands.send_payload(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-speech-acknowledged",
+        "`tts` is acknowledged with an MCP result.",
+        || {
+            other_type("tts", |_, hands| {
+                hands.send_payload(&json!({"jsonrpc": "2.0", "id": null, "result": {}}));
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-emotion-unknown-panics",
+        "An emotion that is not in the table of faces reads a null pointer.",
+        || {
+            other_type("llm", |envelope, hands| {
+                let known = ["neutral", "happy", "sad"];
+                let emotion = envelope.get("emotion").and_then(Value::as_str);
+                if emotion.is_none_or(|emotion| known.contains(&emotion)) {
+                    return Flow::Pass;
+                }
+                hands.act(Act::Panic);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-system-unknown-restarts",
+        "Every `system` command restarts the device, not `reboot` alone.",
+        || {
+            other_type("system", |_, hands| {
+                hands.act(Act::Restart);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-alert-hangs",
+        "An `alert` waits for a button, and the message loop with it.",
+        || {
+            other_type("alert", |_, hands| {
+                hands.act(Act::Hang);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-abort-disconnects",
+        "An `abort` of the server ends the connection instead of the speech.",
+        || {
+            other_type("abort", |_, hands| {
+                hands.act(Act::Disconnect);
+                Flow::Drop
+            })
+        },
+    ),
+    mutant(
+        "envelope-stt-executed",
+        "The payload of an `stt` message is executed.",
+        || {
+            other_type("stt", |envelope, _| {
+                if envelope.contains_key("payload") {
+                    envelope.insert("type".to_string(), json!("mcp"));
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "envelope-deaf-while-speaking",
+        "Requests that come while the device speaks are dropped.",
+        || while_speaking(|_| true, false),
+    ),
+    mutant(
+        "envelope-calls-wait-for-silence",
+        "Calls that come while the device speaks are carried out when it has ended.",
+        || while_speaking(|request| !request.tool().is_empty(), true),
+    ),
+    mutant(
+        "envelope-emotion-drops-next",
+        "The message after an emotion is lost: its buffer is used for the face.",
+        || {
+            let mut drawing = false;
+            Defect::default().on_envelope(move |envelope, _| {
+                let is_face = envelope.get("type") == Some(&json!("llm"));
+                if std::mem::replace(&mut drawing, is_face) && !is_face {
+                    Flow::Drop
+                } else {
+                    Flow::Pass
+                }
+            })
+        },
+    ),
 ];
 
 /// Edits the text of error answers.
@@ -393,4 +499,43 @@ fn unknown_type(
             _ => Flow::Pass,
         }
     })
+}
+
+/// Sees the messages of one type.
+fn other_type(
+    kind: &'static str,
+    mut hook: impl FnMut(&mut Map<String, Value>, &mut Hands) -> Flow + 'static,
+) -> Defect {
+    Defect::default().on_envelope(move |envelope, hands| {
+        if envelope.get("type").and_then(Value::as_str) == Some(kind) {
+            hook(envelope, hands)
+        } else {
+            Flow::Pass
+        }
+    })
+}
+
+/// Some answers are lost while the device speaks, or held back until it has ended.
+fn while_speaking(is_such: fn(&Request) -> bool, held_back: bool) -> Defect {
+    let speaking = Rc::new(Cell::new(false));
+    let (seen, lost) = (Rc::clone(&speaking), Rc::clone(&speaking));
+    let held = Rc::new(RefCell::new(Vec::<String>::new()));
+    let kept = Rc::clone(&held);
+    other_type("tts", move |envelope, hands| {
+        seen.set(envelope.get("state") != Some(&json!("stop")));
+        if !seen.get() && held_back {
+            held.borrow_mut()
+                .drain(..)
+                .for_each(|text| hands.send(text));
+        }
+        Flow::Pass
+    })
+    .on_answer_text(move |cause, text, _| {
+        if !speaking.get() || !is_such(cause) {
+            return Flow::Pass;
+        }
+        kept.borrow_mut().push(text.clone());
+        Flow::Drop
+    })
+    .disconnected(move |_| lost.set(false))
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use reference_device::Board;
 use serde_json::{Value, json};
 
 use super::{Mutant, mutant};
@@ -168,6 +169,56 @@ pub(super) const MUTANTS: &[Mutant] = &[
                     Flow::Pass
                 })
                 .disconnected(move |_| initialized.set(false))
+        },
+    ),
+    mutant(
+        "initialize-third-unanswered",
+        "The third initialize on one connection, and every later one, is not answered.",
+        || {
+            let count = Rc::new(Cell::new(0));
+            let seen = Rc::clone(&count);
+            Defect::default()
+                .on_method("initialize", move |_, _| {
+                    seen.set(seen.get() + 1);
+                    if seen.get() > 2 {
+                        Flow::Drop
+                    } else {
+                        Flow::Pass
+                    }
+                })
+                .disconnected(move |_| count.set(0))
+        },
+    ),
+    mutant(
+        "initialize-repeat-loses-tools",
+        "A second initialize registers the tools anew, and half of them fail.",
+        || {
+            let count = Rc::new(Cell::new(0));
+            let (seen, lost) = (Rc::clone(&count), Rc::clone(&count));
+            Defect::default()
+                .on_method("initialize", move |_, _| {
+                    seen.set(seen.get() + 1);
+                    Flow::Pass
+                })
+                .on_result("tools/list", move |_, result| {
+                    // Getting to know the device takes two.
+                    if count.get() > 2
+                        && let Some(Value::Array(tools)) = result.get_mut("tools")
+                    {
+                        tools.truncate(tools.len() / 2);
+                    }
+                })
+                .disconnected(move |_| lost.set(0))
+        },
+    ),
+    mutant(
+        "initialize-resets-volume",
+        "initialize sets the volume to the level that the device had when it was new.",
+        || {
+            Defect::default().on_method("initialize", |_, hands| {
+                hands.device.board_mut().speaker = Board::default().speaker;
+                Flow::Pass
+            })
         },
     ),
 ];

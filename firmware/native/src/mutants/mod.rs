@@ -26,6 +26,7 @@ mod session;
 mod transport;
 mod vision;
 mod volume;
+mod volume_states;
 
 use crate::defect::Defect;
 
@@ -79,6 +80,7 @@ const AREAS: &[Area] = &[
     ("transport", transport::MUTANTS),
     ("vision", vision::MUTANTS),
     ("volume", volume::MUTANTS),
+    ("volume", volume_states::MUTANTS),
 ];
 
 /// Every mutant, sorted by area.

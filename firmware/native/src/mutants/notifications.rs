@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Mutant, mutant};
 use crate::defect::Defect;
 use crate::hooks::{Act, Flow, Hands};
+use crate::link::Frame;
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
@@ -184,6 +185,41 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "device-notification-params-null",
         "The parameters of the device's notifications are null.",
         || Defect::default().on_notification(|payload| payload["params"] = Value::Null),
+    ),
+    mutant(
+        "device-notification-bare",
+        "The device's notifications come without the envelope.",
+        || {
+            Defect::default().on_message(|kind, envelope, _| {
+                if kind == "mcp" && envelope["payload"].get("method").is_some() {
+                    *envelope = envelope["payload"].take();
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "device-notification-array",
+        "The device's notifications come as a batch of one.",
+        || Defect::default().on_notification(|payload| *payload = json!([payload.take()])),
+    ),
+    mutant(
+        "device-notification-result",
+        "The device's notifications have a result.",
+        || Defect::default().on_notification(|payload| payload["result"] = json!({})),
+    ),
+    mutant(
+        "device-notification-binary",
+        "The device's notifications travel in binary frames.",
+        || {
+            Defect::default().outbound(|outbound, hands| {
+                if !outbound.text.contains("notifications/state_changed") {
+                    return Flow::Pass;
+                }
+                hands.act(Act::Send(Frame::Binary(outbound.text.clone().into_bytes())));
+                Flow::Drop
+            })
+        },
     ),
 ];
 

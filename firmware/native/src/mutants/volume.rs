@@ -1,4 +1,4 @@
-//! Defects of the six volume commands.
+//! Defects of the six volume commands, each on its own.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use super::{Mutant, mutant};
 use crate::defect::Defect;
 use crate::hooks::{Flow, Request};
 
-const SET: &str = "self.audio_speaker.set_volume";
-const UP: &str = "self.audio_speaker.volume_up";
-const DOWN: &str = "self.audio_speaker.volume_down";
-const MUTE: &str = "self.audio_speaker.mute";
-const UNMUTE: &str = "self.audio_speaker.unmute";
+pub(super) const SET: &str = "self.audio_speaker.set_volume";
+pub(super) const UP: &str = "self.audio_speaker.volume_up";
+pub(super) const DOWN: &str = "self.audio_speaker.volume_down";
+pub(super) const MUTE: &str = "self.audio_speaker.mute";
+pub(super) const UNMUTE: &str = "self.audio_speaker.unmute";
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
@@ -356,7 +356,7 @@ fn status(edit: fn(&mut Value)) -> Defect {
     })
 }
 
-fn edit_status(payload: &mut Value, edit: impl FnOnce(&mut Value)) {
+pub(super) fn edit_status(payload: &mut Value, edit: impl FnOnce(&mut Value)) {
     let Some(text) = payload.pointer_mut("/result/content/0/text") else {
         return;
     };
@@ -368,7 +368,7 @@ fn edit_status(payload: &mut Value, edit: impl FnOnce(&mut Value)) {
 }
 
 /// Changes the board after a call has succeeded; the hook gets the board as it was before.
-fn after(change: fn(&Request, &mut Board, &Board)) -> Defect {
+pub(super) fn after(change: fn(&Request, &mut Board, &Board)) -> Defect {
     let before = Rc::new(Cell::new(Board::default()));
     let kept = Rc::clone(&before);
     Defect::default()
@@ -412,7 +412,7 @@ fn renamed(from: &'static str, to: &'static str) -> Defect {
     })
 }
 
-fn step(request: &Request) -> u8 {
+pub(super) fn step(request: &Request) -> u8 {
     request
         .argument("step")
         .as_u64()

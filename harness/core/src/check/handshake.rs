@@ -21,7 +21,8 @@ pub(crate) struct LinkState {
     up: bool,
     transport: Transport,
     session_id: String,
-    earlier_session: Option<String>,
+    /// The session ids of the earlier links, the latest one last.
+    earlier_sessions: Vec<String>,
     protocol_version: Option<String>,
     hello_seen: bool,
     text_seen: bool,
@@ -34,6 +35,8 @@ pub(crate) struct LinkState {
     initialize: Option<u64>,
     /// The wrong session id that was told of already.
     session_fault: Option<String>,
+    /// A wrong session id in the device's own messages was told of already.
+    own_fault: bool,
     /// The harness dropped the link and has not restarted the target since.
     dropped: bool,
 }
@@ -95,14 +98,19 @@ impl LinkState {
         if self.dropped {
             sink.held(self.reconnects());
         }
+        let mut earlier_sessions = std::mem::take(&mut self.earlier_sessions);
+        if self.number > 0 {
+            earlier_sessions.push(std::mem::take(&mut self.session_id));
+        }
         *self = Self {
             transport,
             number: self.number + 1,
             up: true,
             session_id: session_id.to_owned(),
-            earlier_session: (self.number > 0).then(|| self.session_id.clone()),
+            earlier_sessions,
             protocol_version: headers.get("protocol-version").cloned(),
             session_fault: self.session_fault.take(),
+            own_fault: self.own_fault,
             ..Self::default()
         };
         if transport == Transport::Mqtt {
@@ -282,6 +290,38 @@ impl LinkState {
         self.text_seen = true;
     }
 
+    /// A message that is neither `mcp` nor hello came: where its type carries a session id, it is the
+    /// current one (xiaozhi WebSocket, section 4.1).
+    pub(crate) fn own_message(&mut self, envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let kind = envelope.get("type").and_then(Value::as_str);
+        if self.server_hello.is_none() || !matches!(kind, Some("listen" | "abort")) {
+            return;
+        }
+        let got = envelope.get("session_id");
+        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        // A wrong one may have been on its way before the device knew the session.
+        if self.own_fault || !(right || self.knows_session) {
+            return;
+        }
+        self.own_fault = !right;
+        let session = &self.session_id;
+        sink.test("session.own-messages", right, || {
+            let got = got.map_or_else(|| "absent".to_owned(), Value::to_string);
+            evidence(
+                format!("session_id \"{session}\" in the message"),
+                format!("session_id {got}"),
+                seq,
+            )
+        });
+    }
+
+    /// Whether a session id is that of an earlier link.
+    fn is_stale(&self, got: Option<&Value>) -> bool {
+        got.and_then(Value::as_str).is_some_and(|got| {
+            got != self.session_id && self.earlier_sessions.iter().any(|old| old == got)
+        })
+    }
+
     /// The audio channel was closed, by the message `goodbye` of either side: with it ends the
     /// session (device-protocol 3.3). MCP goes on, under the old session id or none.
     /// `session` is what the harness named in its own.
@@ -312,15 +352,13 @@ impl LinkState {
         }
         let got = envelope.get("session_id");
         let right = got.and_then(Value::as_str) == Some(&self.session_id);
-        let stale = got
-            .and_then(Value::as_str)
-            .is_some_and(|got| self.earlier_session.as_deref() == Some(got) && !right);
-        if self.earlier_session.is_some() && !self.session_checked {
+        let stale = self.is_stale(got);
+        if !self.earlier_sessions.is_empty() && !self.session_checked {
             self.session_checked = true;
             sink.test("session.new-id", !stale, || {
                 evidence(
                     "the session_id of the new hello",
-                    "the session_id of the earlier connection",
+                    "the session_id of an earlier connection",
                     seq,
                 )
             });

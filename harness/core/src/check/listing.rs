@@ -167,11 +167,21 @@ impl Lists {
         let cursor = result.get("nextCursor");
         sink.test(
             "list.next-cursor-string",
-            cursor.is_none_or(Value::is_string),
+            cursor.is_none_or(|cursor| cursor.is_string() || cursor.is_null()),
             || {
                 proof(
                     "nextCursor as a string",
                     format!("nextCursor {}", cursor.unwrap_or(&Value::Null)),
+                )
+            },
+        );
+        sink.test(
+            "list.next-cursor-not-null",
+            cursor.is_none_or(|cursor| !cursor.is_null()),
+            || {
+                proof(
+                    "no nextCursor on the last page",
+                    "nextCursor null".to_owned(),
                 )
             },
         );

@@ -55,7 +55,7 @@ impl CaseLog {
     pub(crate) fn push(&mut self, logged: Logged) {
         let at = self.entries.len();
         if let (What::Sent { role, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
-            && *role != Role::Hello
+            && !matches!(role, Role::Hello | Role::Reply)
         {
             self.sent.entry(step.clone()).or_insert(at);
         }
@@ -114,7 +114,7 @@ impl CaseLog {
     pub(crate) fn has_stimulus(&self) -> bool {
         self.entries.iter().any(|logged| {
             let step = logged.entry.step.as_deref().unwrap_or_default();
-            matches!(&logged.entry.what, What::Sent { .. })
+            matches!(&logged.entry.what, What::Sent { role, .. } if *role != Role::Reply)
                 && step.starts_with(|first: char| first.is_ascii_digit())
         })
     }

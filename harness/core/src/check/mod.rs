@@ -34,7 +34,7 @@ use crate::obligation::{Duty, Owes};
 use crate::scenario::Case;
 use crate::transcript::{Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What};
 use crate::verdict::{Judgement, Outcome};
-use crate::wire::{Frame, Inbound, Payload, recover_id};
+use crate::wire::{Frame, Inbound, Payload, outbound, recover_id};
 
 use ledger::{Found, Ledger, Open};
 use log::{CaseLog, Logged};
@@ -60,6 +60,8 @@ pub enum Seen {
     KeptAlive,
     /// An MQTT PUBACK.
     Acknowledged,
+    /// A request of the device that a backend answers: see [`Judge::take_reply`].
+    Asked,
     /// A console line that tells of a panic or a reset.
     Crash,
     /// Anything else.
@@ -106,6 +108,8 @@ pub struct Judge {
     kinds: BTreeSet<String>,
     /// A batch was sent in this case.
     batch_sent: bool,
+    /// The answer that is due to the latest request of the device.
+    reply: Option<Value>,
     /// The data of the latest ping.
     ping: Vec<u8>,
     /// Time of the entry that is being observed.
@@ -279,6 +283,11 @@ impl Judge {
         &self.duty
     }
 
+    /// The answer that a backend owes to the request of the device that was seen last.
+    pub fn take_reply(&mut self) -> Option<Value> {
+        self.reply.take()
+    }
+
     /// Whether the device has answered anything in the running case.
     pub fn is_alive(&self) -> bool {
         self.log
@@ -304,6 +313,10 @@ impl Judge {
         if role == Role::Hello {
             self.link.server_hello(entry.seq, &mut self.sink);
             self.channel.offered();
+            return;
+        }
+        if role == Role::Reply {
+            // What the device makes of an answer to its own request is its own affair.
             return;
         }
         let duty = Duty::of(frame);
@@ -394,6 +407,8 @@ impl Judge {
         if message.kind() == Some("goodbye") {
             self.link.goodbye(None);
         }
+        self.link
+            .own_message(&message.envelope, seq, &mut self.sink);
         if message.kind() != Some("mcp") {
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
             let own = message
@@ -432,7 +447,12 @@ impl Judge {
                 message::judge_version(seq, payload, &mut self.sink);
                 self.notified |= !payload.contains_key("id");
                 message::judge_device_call(seq, payload, &mut self.sink);
-                Seen::Other
+                self.reply = outbound::reply(payload);
+                if self.reply.is_some() {
+                    Seen::Asked
+                } else {
+                    Seen::Other
+                }
             }
             Payload::Batch(_) if self.batch_sent => Seen::Other,
             Payload::Batch(_) | Payload::Invalid(_) => {

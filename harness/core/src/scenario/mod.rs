@@ -1,13 +1,16 @@
 //! Scripted stimuli with their expectations, as data.
 //!
 //! [`Case::load`] reads one YAML file; [`Case::flatten`] unrolls its tables; [`Scope`] fills in
-//! variables; [`Matcher`] compares an answer with what is expected.
+//! variables; [`Matcher`] compares an answer with what is expected; [`GivenIds`] finds ids that two
+//! files give.
 
+mod given;
 mod load;
 mod matcher;
 mod model;
 mod template;
 
+pub use given::GivenIds;
 pub use matcher::Matcher;
 pub use model::{Action, Answer, Case, Expect, Flat, Outgoing, Step};
 pub use template::{Missing, Scope};

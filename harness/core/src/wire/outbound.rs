@@ -27,6 +27,27 @@ pub fn notification(method: &str, params: Option<&Value>) -> Value {
     Value::Object(payload)
 }
 
+/// What a backend answers to a request of the device: an empty result to a `ping` (MCP 2024-11-05,
+/// basic/utilities/ping), and to everything else error -32601 (JSON-RPC 2.0, section 5.1).
+///
+/// `None` where no answer is due: without a usable id, without a method, or for a notification that
+/// carries an id by mistake.
+pub fn reply(request: &Map<String, Value>) -> Option<Value> {
+    let id = request
+        .get("id")
+        .filter(|id| id.is_string() || id.is_number())?;
+    let method = request.get("method")?.as_str()?;
+    if method.starts_with("notifications/") {
+        return None;
+    }
+    Some(match method {
+        "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        _ => json!({
+            "jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "Method not found"}
+        }),
+    })
+}
+
 /// The envelope around a payload given as JSON text (which need not be valid: a stimulus).
 pub fn envelope(session_id: &str, payload: &str) -> String {
     let session = Value::from(session_id);
@@ -49,4 +70,27 @@ pub fn server_hello(transport: Transport, session_id: &str, udp: Option<&Value>)
         hello["udp"] = udp.clone();
     }
     hello.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(json!({"jsonrpc": "2.0", "id": "d-1", "method": "ping"}), Some(json!({"jsonrpc": "2.0", "id": "d-1", "result": {}})))]
+    #[case(
+        json!({"jsonrpc": "2.0", "id": 7, "method": "sampling/createMessage", "params": {}}),
+        Some(json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32601, "message": "Method not found"}}))
+    )]
+    #[case(json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), None)]
+    #[case(json!({"jsonrpc": "2.0", "id": 7, "method": 1}), None)]
+    #[case(json!({"jsonrpc": "2.0", "id": 7, "method": "notifications/state_changed"}), None)]
+    #[case(json!({"jsonrpc": "2.0", "method": "ping"}), None)]
+    fn requests_of_the_device_are_answered_and_nothing_else(
+        #[case] request: Value,
+        #[case] answer: Option<Value>,
+    ) {
+        assert_eq!(reply(request.as_object().unwrap()), answer);
+    }
 }
