@@ -111,6 +111,13 @@ impl Suite {
     /// A selector that selects nothing.
     pub fn select(&self, only: &[String]) -> Result<Vec<Case>, Refusal> {
         for selector in only {
+            if selector.starts_with("gateway/") || selector.starts_with("gateway.") {
+                let what = format!("`--only {selector}` is about gateways, not devices");
+                return Err(Refusal {
+                    exit: crate::exit::NOTHING_RAN,
+                    ..Refusal::usage(what, "add `--sut gateway`")
+                });
+            }
             let built_in = [BRING_UP, CLOSE].contains(&selector.as_str());
             if self.catalogue.get(selector).is_some()
                 && !self.cases.iter().any(|case| selects(selector, case))

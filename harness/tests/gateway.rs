@@ -48,6 +48,8 @@ enum Defect {
     Bare,
     /// It ends at what is no JSON.
     Dies,
+    /// It answers callers without end once it was sent what is no JSON.
+    Floods,
 }
 
 fn action(control: &Value) -> &str {
@@ -410,6 +412,7 @@ struct Inside<'a> {
     ids: BTreeMap<String, Value>,
     coming: VecDeque<From>,
     dead: bool,
+    flooding: bool,
     /// Whether it starts again when it ended.
     comes_back: bool,
     /// How many controls it answers with an error before its device is there again.
@@ -449,6 +452,7 @@ impl Bench for Inside<'_> {
     async fn control(&mut self, text: &str) -> Result<(), String> {
         let read = serde_json::from_str::<Value>(text);
         self.dead |= matches!(self.defect, Defect::Dies) && read.is_err();
+        self.flooding |= matches!(self.defect, Defect::Floods) && read.is_err();
         if self.dead {
             return Err("it ended".into());
         }
@@ -488,6 +492,7 @@ impl Bench for Inside<'_> {
 
     async fn next(&mut self) -> From {
         match self.coming.pop_front() {
+            _ if self.flooding => From::Reply("{}".into()),
             Some(came) => came,
             None => std::future::pending().await,
         }
@@ -512,6 +517,7 @@ fn inside(defect: &Defect) -> Inside<'_> {
         ids: BTreeMap::new(),
         coming: VecDeque::new(),
         dead: false,
+        flooding: false,
         comes_back: false,
         not_ready: 0,
     }
@@ -640,6 +646,22 @@ fn a_gateway_that_ends_spoils_one_row_when_it_comes_back_and_no_verdict_when_it_
     assert_eq!(verdicts(cases), [Fail, Pass, Pass]);
     let cases = try_out("stays-away", inside(&defect), &rows);
     assert_eq!(verdicts(cases), [Fail, Inconclusive, Inconclusive]);
+}
+
+#[test]
+fn a_gateway_that_sends_without_end_is_left() {
+    let cases = run(
+        "floods",
+        &Defect::Floods,
+        &["survive-no-json", "survive-no-object"],
+    );
+    let verdicts: Vec<Verdict> = cases.iter().map(|case| case.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive]
+    );
+    let reason = cases[2].reason.as_deref().expect("a reason");
+    assert!(reason.contains("does not come back"), "{reason}");
 }
 
 #[test]

@@ -370,6 +370,7 @@ const OUT: &str = "ws://127.0.0.1:1/";
 #[case::tls(&["run", "--sut", "gateway", "--gateway-in", IN, "--gateway-out", "wss://h:1/"], 2, &["`ws://` or `mqtt://`"])]
 #[case::mutant(&["run", "--sut", "gateway", "--gateway-in", IN, "--gateway-out", OUT, "--mutant", "x"], 2, &["`--mutant` with `--sut gateway`"])]
 #[case::row(&["run", "--sut", "gateway", "--gateway-in", IN, "--gateway-out", OUT, "--only", "gateway/zero-volumn"], 4, &["did you mean `gateway/zero-volume`?"])]
+#[case::of_devices(&["run", "--only", "gateway/zero-volume"], 4, &["about gateways", "add `--sut gateway`"])]
 #[case::sut(&["run", "--sut", "gatway"], 2, &["gatway", "gateway"])]
 #[case::same_topic(&["gateway", "--control-topic", "a", "--reply-topic", "a"], 2, &["its own answers"])]
 #[case::wildcard(&["gateway", "--control-topic", "a/#"], 2, &["without wildcards"])]

@@ -83,6 +83,9 @@ enum Answers {
     None,
 }
 
+/// Most entries of a row; a gateway that sends more is left. No good one comes near.
+const MAX_ENTRIES: usize = 5_000;
+
 /// What is waited for.
 #[derive(Debug, Clone, PartialEq)]
 enum Until {
@@ -359,6 +362,8 @@ impl<B: Bench> Conversation<B> {
                 return there;
             }
             let came = tokio::select! {
+                // What is there is taken in before the time is looked at.
+                biased;
                 came = self.bench.next() => came,
                 () = tokio::time::sleep_until(until.into()) => return false,
                 _ = self.interrupt.changed() => continue,
@@ -368,6 +373,11 @@ impl<B: Bench> Conversation<B> {
     }
 
     async fn take(&mut self, came: From) {
+        if self.entries.len() >= MAX_ENTRIES {
+            let why = format!("it sends without end: more than {MAX_ENTRIES} messages in a row");
+            self.gone.get_or_insert(why);
+            return;
+        }
         match came {
             From::Device(frame) => {
                 let answer = device::answer(&frame, self.table.level);
