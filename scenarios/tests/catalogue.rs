@@ -99,6 +99,14 @@ const GENERIC_MORE: [&str; 21] = [
     "transport.same-text",
 ];
 
+/// What the judge of gateways tests on every row of its table.
+const GATEWAY: [&str; 4] = [
+    "gateway.answer-request-id",
+    "gateway.call-shape",
+    "gateway.one-call",
+    "gateway.survives",
+];
+
 /// Requirements on what comes beside the link: HTTP requests and audio packets.
 const GENERIC_BESIDE: [&str; 25] = [
     "bootstrap.accept-language",
@@ -203,10 +211,14 @@ fn every_requirement_is_exercised() {
         .iter()
         .flat_map(|script| script.slugs.iter().map(|(slug, _)| slug.as_str()))
         .collect();
+    let controls = common::controls();
+    let rows = controls.rows.iter().map(|row| row.requirement);
     let generic: BTreeSet<&str> = GENERIC
         .into_iter()
         .chain(GENERIC_MORE)
         .chain(GENERIC_BESIDE)
+        .chain(GATEWAY)
+        .chain(rows)
         .collect();
     let catalogue = catalogue();
     for slug in &generic {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::check::view;
+use crate::check::{CaseOutcome, view};
 use crate::obligation::{Duty, Owes};
 use crate::transcript::{BRING_UP, Entry, Role, What};
 use crate::verdict::{Evidence, Judgement, Outcome};
@@ -41,6 +41,21 @@ pub struct Comparison {
     pub pairs: usize,
     /// What differs.
     pub judgements: Vec<Judgement>,
+}
+
+impl Comparison {
+    /// The same as the outcome of a case. Where nothing was answered twice, nothing was shown.
+    pub fn outcome(self) -> CaseOutcome {
+        let compared = self.pairs > 0;
+        CaseOutcome {
+            exercised: BTreeSet::from_iter(
+                [SAME_ANSWER, SAME_TEXT].into_iter().filter(|_| compared),
+            ),
+            judgements: self.judgements,
+            not_carried_out: (!compared)
+                .then(|| "no request was answered over both transports".to_owned()),
+        }
+    }
 }
 
 /// A request and its answer.
@@ -96,14 +111,21 @@ impl Told {
         let (requirement, expected, received) = if shapes.0 != shapes.1 {
             (SAME_ANSWER, shapes.0, shapes.1)
         } else if method == Some("initialize") && result(one) != result(other) {
-            (SAME_ANSWER, result(one).to_string(), result(other).to_string())
+            (
+                SAME_ANSWER,
+                result(one).to_string(),
+                result(other).to_string(),
+            )
         } else if words(&one.answer) != words(&other.answer) {
             let shown = |side: &Exchange| text(&side.answer).unwrap_or_default();
             (SAME_TEXT, shown(one), shown(other))
         } else {
             return;
         };
-        let tool = one.asked.get("params").and_then(|params| params.get("name"));
+        let tool = one
+            .asked
+            .get("params")
+            .and_then(|params| params.get("name"));
         let cause = format!("{requirement} {method:?} {tool:?} {expected} {received}");
         let (case, step) = place;
         self.add(
@@ -200,7 +222,9 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
 
 /// A legal request: its id, the rest of its payload, and its text.
 fn request(frame: &Frame) -> Option<(String, Map<String, Value>, String)> {
-    let Frame::Text(text) = frame else { return None };
+    let Frame::Text(text) = frame else {
+        return None;
+    };
     if Duty::of(frame).owes != Owes::Answer {
         return None;
     }
@@ -225,7 +249,10 @@ fn shape(answer: &Map<String, Value>) -> String {
             None => "an error without code".to_owned(),
         };
     }
-    match answer.get("result").and_then(|result| result.get("isError")) {
+    match answer
+        .get("result")
+        .and_then(|result| result.get("isError"))
+    {
         Some(Value::Bool(true)) => "a result with isError true".to_owned(),
         _ => "a result".to_owned(),
     }
@@ -300,7 +327,13 @@ mod tests {
             };
             let role = Role::Stimulus;
             let frames = (frame(asked), frame(answered));
-            push(format!("list.p{at}"), What::Sent { role, frame: frames.0 });
+            push(
+                format!("list.p{at}"),
+                What::Sent {
+                    role,
+                    frame: frames.0,
+                },
+            );
             push(format!("list.p{at}"), What::Received { frame: frames.1 });
         }
         entries
@@ -332,12 +365,18 @@ mod tests {
         let ours = [
             (call("self.get_device_status"), status(-50)),
             (call("self.set"), says("done in 12 ms")),
-            (json!({"method": "x"}), json!({"error": {"code": -32601, "message": "no x (1)"}})),
+            (
+                json!({"method": "x"}),
+                json!({"error": {"code": -32601, "message": "no x (1)"}}),
+            ),
         ];
         let theirs = [
             (call("self.get_device_status"), status(-70)),
             (call("self.set"), says("done in 7 ms")),
-            (json!({"method": "x"}), json!({"error": {"code": -32601, "message": "no x (20)"}})),
+            (
+                json!({"method": "x"}),
+                json!({"error": {"code": -32601, "message": "no x (20)"}}),
+            ),
         ];
         assert_eq!(differences(&ours, &theirs), []);
     }
@@ -370,9 +409,15 @@ mod tests {
     fn a_missing_tool_is_a_difference_and_other_pages_are_none() {
         let list = |names: &[&str]| {
             let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-            (json!({"method": "tools/list"}), json!({"result": {"tools": tools}}))
+            (
+                json!({"method": "tools/list"}),
+                json!({"result": {"tools": tools}}),
+            )
         };
-        let (all, cut) = ([list(&["a", "b"]), list(&["c"])], [list(&["a"]), list(&["b", "c"])]);
+        let (all, cut) = (
+            [list(&["a", "b"]), list(&["c"])],
+            [list(&["a"]), list(&["b", "c"])],
+        );
         assert_eq!(differences(&all, &cut), []);
         let told = differences(&all, &[list(&["a"]), list(&["b"])]);
         assert_eq!(told.len(), 1);

@@ -12,13 +12,18 @@
 //! 7. [`compare`]: what two transports answered to the same requests;
 //! 8. [`verdict`] and [`baseline`]: what the findings amount to.
 //!
+//! Beside that flow stands [`gateway`]: the volume gateway, which shares nothing with its judge
+//! [`check::gateway`].
+//!
 //! Time is an argument everywhere (microseconds since the session began); nothing here sleeps.
 
 pub mod baseline;
 pub mod capability;
 pub mod catalogue;
 pub mod check;
+pub mod compare;
 pub mod conversation;
+pub mod gateway;
 pub mod identity;
 
 pub mod limits;
