@@ -88,8 +88,9 @@ impl<'a> Tally<'a> {
     /// both.
     pub fn compared(&mut self, dut: &str) {
         let catalogue = self.ruling.catalogue;
+        let none = BTreeSet::new();
         let alone: BTreeSet<&str> = catalogue
-            .required(&BTreeSet::new())
+            .required(&none)
             .map(|requirement| requirement.id.as_str())
             .collect();
         let both = BTreeSet::from(["both-transports".to_owned()]);
