@@ -228,10 +228,10 @@ impl Lane<'_, '_> {
             return Ok(());
         }
         if !session.connected {
-            if !session.refused {
+            let Some(why) = session.refused else {
                 return Err(self.no_connection(session, &url));
-            }
-            self.give_up("the device presents another user name or password than it was given");
+            };
+            self.give_up(why);
             let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
             let outcome = session.judge.end_case(None, &session.facts);
             self.book
