@@ -110,7 +110,9 @@ pub(crate) async fn run(
         if session.judge.has_notified() {
             session.facts.capabilities.insert("notifications".into());
         }
-        end.facts = session.connected.then(|| session.facts.clone());
+        end.facts = session
+            .connected
+            .then(|| session.recorder.without_secrets(&session.facts));
     }
     end.interrupted = session.is_interrupted();
     session.target.stop().await;
@@ -255,7 +257,7 @@ impl Lane<'_, '_> {
             transport: report.transport.clone(),
             server: known.server,
             identity: session.identity.clone(),
-            facts: session.facts.clone(),
+            facts: session.recorder.without_secrets(&session.facts),
             took_us: report.took_us,
         }));
         if session.link.is_none() {
