@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use clap::Parser;
-use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs};
+use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs, ServeArgs};
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
-use mcp_hil::{exit, explain, run};
+use mcp_hil::{exit, explain, run, serve};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
+        Command::Serve(args) => serve_devices(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
         eprintln!("mcp-hil: {refusal}");
@@ -31,16 +32,7 @@ fn main() -> ExitCode {
 
 fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     let plan = Plan::new(args)?;
-    // One thread: the harness and the device take turns, and a turn should not cost a wake-up.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Refusal::bench(
-                format!("cannot start: {error}"),
-                "is the machine out of memory?",
-            )
-        })?;
+    let runtime = runtime()?;
     let mut reporters = reporters(&args.output, &plan.catalogue);
     reporters.add(
         "report.json",
@@ -67,6 +59,29 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     // What is still running are handshakes of strangers; nobody waits for them.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(async {
+        let mut stopping = Stopping::new();
+        serve::serve(args, stopping.next()).await
+    });
+    runtime.shutdown_background();
+    done.map(|()| exit::CONFORMING)
+}
+
+/// One thread: the harness and the device take turns, and a turn should not cost a wake-up.
+fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            Refusal::bench(
+                format!("cannot start: {error}"),
+                "is the machine out of memory?",
+            )
+        })
 }
 
 /// The signals that stop a run: Ctrl-C, an end asked for by a CI runner, a terminal that closed.

@@ -59,7 +59,7 @@ impl From<Problem> for Refusal {
 }
 
 /// Shortest token that can be told from other text.
-const SHORTEST_TOKEN: usize = 8;
+pub(crate) const SHORTEST_TOKEN: usize = 8;
 
 /// The keep-alive that a device is told, in seconds: short, so that a run sees it kept.
 const KEEP_ALIVE_S: u16 = 2;

@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::report::Reporters;
 
 pub use lane::LaneEnd;
+pub(crate) use lane::clock;
 pub use recorder::Secret;
 pub use report::{Book, Ruling};
 pub use summary::Tally;
