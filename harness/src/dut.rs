@@ -106,7 +106,13 @@ impl Dut {
     }
 
     /// What a person must do for the device to connect, if anything.
-    pub fn invitation(&self, transport: Transport, url: &str, plan: &Plan) -> Option<String> {
+    pub fn invitation(
+        &self,
+        transport: Transport,
+        url: &str,
+        ota_url: &str,
+        plan: &Plan,
+    ) -> Option<String> {
         let How::Wait = self.how else { return None };
         let seconds = plan.connect_deadline.as_secs_f64();
         let token = match (&plan.token, transport) {
@@ -119,7 +125,8 @@ impl Dut {
             Transport::Mqtt => " over MQTT",
         };
         Some(format!(
-            "waiting up to {seconds} s for a device to dial {url}{by}{token}"
+            "waiting up to {seconds} s for a device to dial {url}{by}{token}, or to ask \
+             {ota_url} for its configuration"
         ))
     }
 
@@ -151,19 +158,26 @@ impl Dut {
         }
     }
 
+    /// The command that starts it; `None` when somebody else does.
+    pub fn command(&self) -> Option<Command> {
+        match &self.how {
+            How::Native { program, mutant } => {
+                let command = Command::direct(program);
+                Some(match mutant {
+                    Some(name) => command.arg("--mutant").arg(name),
+                    None => command,
+                })
+            }
+            How::Exec(line) => Some(Command::shell(line)),
+            How::Wait => None,
+        }
+    }
+
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
     pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
-        let command = match &self.how {
-            How::Native { program, mutant } => {
-                let command = Command::direct(program);
-                match mutant {
-                    Some(name) => command.arg("--mutant").arg(name),
-                    None => command,
-                }
-            }
-            How::Exec(line) => Command::shell(line),
-            How::Wait => return Target::Wait,
+        let Some(command) = self.command() else {
+            return Target::Wait;
         };
         let command = command
             .env("MCP_HIL_TRANSPORT", transport.name())

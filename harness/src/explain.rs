@@ -8,6 +8,7 @@ use mcp_hil_core::problem::nearest;
 use crate::cli::{ExplainArgs, ListArgs};
 use crate::plan::Refusal;
 use crate::suite::Suite;
+use crate::sut::{self, GATEWAY};
 
 /// The text of `mcp-hil list`.
 ///
@@ -38,6 +39,15 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
             .filter(|case| case.id.starts_with(&args.prefix))
         {
             let _ = writeln!(text, "{:<34} {}", case.id, case.title);
+        }
+        // What gateways are tried with is listed when it is asked for: no device runs it.
+        if args.prefix.starts_with(GATEWAY) {
+            for row in &sut::table().rows {
+                let id = sut::case_id(&row.name);
+                if id.starts_with(&args.prefix) {
+                    let _ = writeln!(text, "{id:<34} {}", row.title);
+                }
+            }
         }
     }
     if text.is_empty() {
@@ -80,13 +90,37 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
         let _ = writeln!(text, "\nRun it alone: mcp-hil run --only {}", case.id);
         return Ok(text);
     }
+    let table = sut::table();
+    let rows = || table.rows.iter().map(|row| (sut::case_id(&row.name), row));
+    if let Some((id, row)) = rows().find(|(id, _)| *id == args.id) {
+        let mut text = format!("{id}\n  {}\n\nIt sends:\n", row.title);
+        for control in &row.send {
+            let shown: String = control.chars().take(200).collect();
+            let _ = writeln!(text, "  {shown}");
+        }
+        let _ = match row.calls.len() {
+            0 => writeln!(text, "\nNo call must come out."),
+            _ => writeln!(text, "\nThe device must get:"),
+        };
+        for wanted in &row.calls {
+            let _ = writeln!(text, "  {}", wanted.call);
+        }
+        let _ = writeln!(
+            text,
+            "\nIt judges {}, besides what every call is held to.",
+            row.requirement
+        );
+        return Ok(text);
+    }
+    let row_ids: Vec<String> = rows().map(|(id, _)| id).collect();
     let ids = suite
         .catalogue
         .iter()
         .map(|requirement| requirement.id.as_str());
     let hint = match nearest(
         &args.id,
-        ids.chain(suite.cases.iter().map(|case| &*case.id)),
+        ids.chain(suite.cases.iter().map(|case| &*case.id))
+            .chain(row_ids.iter().map(String::as_str)),
     ) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
@@ -130,6 +164,10 @@ fn requirement_text(requirement: &Requirement, suite: &Suite) -> String {
         .filter(|case| case.requirements().contains(&requirement.id.as_str()))
         .map(|case| &*case.id)
         .collect();
+    if requirement.id.starts_with("gateway.") {
+        text.push_str("Judged by `mcp-hil run --sut gateway`.\n");
+        return text;
+    }
     match cases.as_slice() {
         [] => text.push_str("Judged on every transcript, whatever the case.\n"),
         cases => {

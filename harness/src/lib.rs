@@ -10,13 +10,17 @@ pub mod dut;
 pub mod event;
 pub mod exit;
 pub mod explain;
+pub mod gateway;
+pub mod mqtt;
 pub mod plan;
 pub mod random;
+pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod run;
 pub mod serve;
 pub mod suite;
+pub mod sut;
 
 /// Program and version, as reports name it.
 pub const TOOL: &str = concat!("mcp-hil ", env!("CARGO_PKG_VERSION"));

@@ -7,12 +7,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use clap::Parser;
-use mcp_hil::cli::{Cli, Color, Command, Format, OutputArgs, ReplayArgs, RunArgs, ServeArgs};
+use mcp_hil::cli::{
+    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, ServeArgs, Sut,
+};
+use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
-use mcp_hil::{exit, explain, run, serve};
+use mcp_hil::sut::plan::GatewayPlan;
+use mcp_hil::{exit, explain, gateway, run, serve, sut};
 use mcp_hil_core::catalogue::Catalogue;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -20,6 +25,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run_suite(&args),
         Command::Replay(args) => replay(&args),
+        Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
@@ -30,30 +36,34 @@ fn main() -> ExitCode {
     }))
 }
 
+/// What a run tries.
+enum Job {
+    Device(Box<Plan>),
+    Gateway(Box<GatewayPlan>),
+}
+
 fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
-    let plan = Plan::new(args)?;
+    let job = match args.sut {
+        Sut::Device => Job::Device(Box::new(Plan::new(args)?)),
+        Sut::Gateway => Job::Gateway(Box::new(GatewayPlan::new(args)?)),
+    };
+    let (folder, catalogue) = match &job {
+        Job::Device(plan) => (&plan.folder, &plan.catalogue),
+        Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
+    };
     let runtime = runtime()?;
-    let mut reporters = reporters(&args.output, &plan.catalogue);
-    reporters.add(
-        "report.json",
-        RecordFile::new(plan.folder.join("report.json")),
-    );
+    let mut reporters = reporters(&args.output, catalogue);
+    reporters.add("report.json", RecordFile::new(folder.join("report.json")));
     reporters.add(
         "junit.xml",
-        JunitFile::new(plan.folder.join("junit.xml"), plan.catalogue.clone()),
+        JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
     );
     let summary = runtime.block_on(async {
-        let (stop, interrupt) = watch::channel(false);
-        // From here on, not from when the task is first polled.
-        let mut stopping = Stopping::new();
-        tokio::spawn(async move {
-            // The first signal ends the run with its reports; the second one ends it at once.
-            stopping.next().await;
-            let _ = stop.send(true);
-            stopping.next().await;
-            std::process::exit(exit::INTERRUPTED.into());
-        });
-        run::run(&plan, &mut reporters, interrupt).await
+        let interrupt = interrupted();
+        match &job {
+            Job::Device(plan) => run::run(plan, &mut reporters, interrupt).await,
+            Job::Gateway(plan) => sut::run(plan, &mut reporters, interrupt).await,
+        }
     });
     let exit = ending(&reporters, summary.exit);
     // What is still running are handshakes of strangers; nobody waits for them.
@@ -67,21 +77,45 @@ fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
         let mut stopping = Stopping::new();
         serve::serve(args, stopping.next()).await
     });
+    // A thread may still wait for a line on standard input.
     runtime.shutdown_background();
     done.map(|()| exit::CONFORMING)
 }
 
+fn run_gateway(args: &GatewayArgs) -> Result<u8, Refusal> {
+    let setup = GatewaySetup::new(args)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async { gateway::run(&setup, interrupted()).await });
+    runtime.shutdown_background();
+    ended
+}
+
 /// One thread: the harness and the device take turns, and a turn should not cost a wake-up.
-fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
-    tokio::runtime::Builder::new_current_thread()
+fn runtime() -> Result<Runtime, Refusal> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| {
-            Refusal::bench(
-                format!("cannot start: {error}"),
-                "is the machine out of memory?",
-            )
-        })
+        .build();
+    runtime.map_err(|error| {
+        Refusal::bench(
+            format!("cannot start: {error}"),
+            "is the machine out of memory?",
+        )
+    })
+}
+
+/// Turns true with the first signal, which ends the run with its reports; the second one ends the
+/// program at once.
+fn interrupted() -> watch::Receiver<bool> {
+    let (stop, interrupt) = watch::channel(false);
+    // From here on, not from when the task is first polled.
+    let mut stopping = Stopping::new();
+    tokio::spawn(async move {
+        stopping.next().await;
+        let _ = stop.send(true);
+        stopping.next().await;
+        std::process::exit(exit::INTERRUPTED.into());
+    });
+    interrupt
 }
 
 /// The signals that stop a run: Ctrl-C, an end asked for by a CI runner, a terminal that closed.

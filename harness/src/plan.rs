@@ -91,6 +91,8 @@ pub struct Plan {
     pub listen: SocketAddr,
     /// Where devices ask for their configuration.
     pub http_listen: SocketAddr,
+    /// Whether that port was asked for: otherwise any other will do when it is taken.
+    pub http_listen_asked: bool,
     /// The token that the device must present; `None` when it was given none.
     pub token: Option<String>,
     /// The token that a device gets with its configuration.
@@ -146,10 +148,7 @@ impl Plan {
             (None, true) => None,
             (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
         };
-        let now = OffsetDateTime::now_utc()
-            .replace_nanosecond(0)
-            .unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        let started = now.format(&Rfc3339).unwrap_or_default();
+        let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
@@ -180,6 +179,7 @@ impl Plan {
             seed,
             listen,
             http_listen,
+            http_listen_asked: args.http_listen.is_some(),
             vision_token: random.uuid(),
             configured_token,
             token,
@@ -245,6 +245,15 @@ impl Plan {
         }
     }
 
+    /// The command that compares the transports again.
+    pub fn repro_both(&self) -> String {
+        format!(
+            "mcp-hil run --dut {} --transport both{}",
+            self.dut.spec(),
+            self.repro_arguments
+        )
+    }
+
     /// The command that runs a case again.
     pub fn repro(&self, case: &str, transport: Transport) -> String {
         let over = match transport {
@@ -257,6 +266,15 @@ impl Plan {
             self.repro_arguments
         )
     }
+}
+
+/// The time as reports write it: RFC 3339, UTC, whole seconds.
+pub(crate) fn now() -> String {
+    OffsetDateTime::now_utc()
+        .replace_nanosecond(0)
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        .format(&Rfc3339)
+        .unwrap_or_default()
 }
 
 /// What an MQTT device is told, and what it is held to.
@@ -362,7 +380,11 @@ pub(crate) fn read_baseline(path: &Path) -> Result<Baseline, Refusal> {
 }
 
 /// Makes the folder of a run, and the link `latest` to it.
-fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBuf), Refusal> {
+pub(crate) fn make_folder(
+    out: &Path,
+    stamp: &str,
+    dut: &str,
+) -> Result<(String, PathBuf), Refusal> {
     let refuse = |path: &Path, error: &std::io::Error| {
         Refusal::bench(
             format!("cannot make the run's folder `{}`: {error}", path.display()),

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::Judge;
+use mcp_hil_core::compare::SAME_ANSWERS;
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
+use mcp_hil_core::transcript::{Entry, Mark, What};
 
 use crate::cli::ReplayArgs;
-use crate::event::{CaseReport, DutInfo, Event, Summary};
+use crate::event::{CaseReport, Event, Summary};
 use crate::plan::{Refusal, read_baseline};
+use crate::recording::Recorded;
 use crate::report::{Record, Reporters};
-use crate::run::{Book, Ruling, Tally, exit_code};
+use crate::run::{Book, Ruling, Tally, exit_code, same_answers};
 use crate::suite::Suite;
+use crate::sut::{self, GATEWAY};
 
 /// A run that was read back.
 #[derive(Debug)]
@@ -50,7 +53,12 @@ impl Replay {
                 "the file is damaged, or another program's",
             )
         })?;
-        let suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
+        let mut suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
+        if record.run.duts.iter().any(|dut| dut.target == GATEWAY) {
+            // Devices' cases and requirements are not held against a gateway.
+            suite.catalogue = Arc::new(sut::catalogue(&suite.sets)?);
+            suite.cases.clear();
+        }
         let lanes = record
             .run
             .duts
@@ -97,6 +105,12 @@ impl Replay {
                 tally.device(&lane.dut, &lane.transport, &facts.capabilities);
             }
         }
+        let compared = |case: &&CaseReport| case.case == SAME_ANSWERS;
+        if let (Some(case), [first, second]) =
+            (self.record.cases.iter().find(compared), &self.lanes[..])
+        {
+            same_answers([first, second], &case.repro, &mut tally, reporters);
+        }
         let recorded = &self.record.summary;
         let mut summary = Summary {
             duts: recorded.duts,
@@ -117,6 +131,11 @@ impl Replay {
         ruling: &Ruling<'_>,
         reporters: &mut Reporters<'_>,
     ) -> (Vec<CaseReport>, Option<Facts>) {
+        if lane.target == GATEWAY {
+            let (cases, facts) =
+                sut::judge_again(&self.record.cases, &lane.entries, ruling, reporters);
+            return (cases, Some(facts));
+        }
         let scripts: BTreeMap<&str, &Case> = self
             .suite
             .cases
@@ -179,38 +198,14 @@ impl Replay {
 
     /// Whether the run was one of the whole suite.
     fn is_whole(&self, cases: &[CaseReport]) -> bool {
+        if self.lanes.iter().any(|lane| lane.target == GATEWAY) {
+            // And the good control before all.
+            return cases.len() > sut::table().rows.len();
+        }
         self.suite
             .cases
             .iter()
             .all(|case| cases.iter().any(|report| report.case == *case.id))
-    }
-}
-
-/// What was recorded of one device over one transport.
-#[derive(Debug)]
-struct Recorded {
-    dut: String,
-    transport: String,
-    entries: Vec<Entry>,
-}
-
-impl Recorded {
-    fn read(run: &Path, dut: &DutInfo) -> Result<Self, Refusal> {
-        let folder = run.join(&dut.transport).join("transcripts");
-        // A run that ended before its second transport has no folder for that.
-        let entries = match folder.exists() {
-            true => read_transcripts(&folder)?,
-            false => Vec::new(),
-        };
-        Ok(Self {
-            dut: dut.name.clone(),
-            transport: dut.transport.clone(),
-            entries,
-        })
-    }
-
-    fn ran(&self, case: &CaseReport) -> bool {
-        case.dut == self.dut && case.transport == self.transport
     }
 }
 
@@ -239,28 +234,4 @@ fn check_whole(record: &Record, suite: &Suite, folder: &Path) -> Result<(), Refu
         }
     }
     Ok(())
-}
-
-/// Reads all transcripts of a run, in the order of what happened.
-fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, Refusal> {
-    let refuse = |path: &Path, why: String| {
-        Refusal::usage(
-            format!("cannot read `{}`: {why}", path.display()),
-            "the run's folder is damaged",
-        )
-    };
-    let files = std::fs::read_dir(folder).map_err(|error| refuse(folder, error.to_string()))?;
-    let mut entries = Vec::new();
-    for file in files {
-        let path = file
-            .map_err(|error| refuse(folder, error.to_string()))?
-            .path();
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| refuse(&path, error.to_string()))?;
-        let read = read_jsonl(&text)
-            .map_err(|(line, why)| refuse(&path, format!("line {line} is no entry: {why}")))?;
-        entries.extend(read);
-    }
-    entries.sort_by_key(|entry| entry.seq);
-    Ok(entries)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::compare::SAME_ANSWERS;
 use mcp_hil_core::problem::nearest;
 use mcp_hil_core::scenario::{Case, GivenIds};
 use mcp_hil_core::transcript::{BRING_UP, CLOSE};
@@ -15,7 +16,9 @@ use crate::plan::Refusal;
 pub struct Suite {
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
-    /// Names of the rule sets in force.
+    /// The rule sets in force.
+    pub sets: Vec<RuleSet>,
+    /// Their names.
     pub rules: Vec<&'static str>,
     /// All cases in force, in the order in which they run.
     pub cases: Vec<Case>,
@@ -96,6 +99,7 @@ impl Suite {
             .collect();
         Ok(Self {
             catalogue,
+            sets,
             rules,
             cases,
         })
@@ -108,7 +112,14 @@ impl Suite {
     /// A selector that selects nothing.
     pub fn select(&self, only: &[String]) -> Result<Vec<Case>, Refusal> {
         for selector in only {
-            let built_in = [BRING_UP, CLOSE].contains(&selector.as_str());
+            if selector.starts_with("gateway/") || selector.starts_with("gateway.") {
+                let what = format!("`--only {selector}` is about gateways, not devices");
+                return Err(Refusal {
+                    exit: crate::exit::NOTHING_RAN,
+                    ..Refusal::usage(what, "add `--sut gateway`")
+                });
+            }
+            let built_in = [BRING_UP, CLOSE, SAME_ANSWERS].contains(&selector.as_str());
             if self.catalogue.get(selector).is_some()
                 && !self.cases.iter().any(|case| selects(selector, case))
             {
@@ -147,7 +158,7 @@ fn selects(selector: &str, case: &Case) -> bool {
     case.id.starts_with(selector) || case.requirements().contains(&selector)
 }
 
-fn rule_set(name: &str) -> Result<RuleSet, Refusal> {
+pub(crate) fn rule_set(name: &str) -> Result<RuleSet, Refusal> {
     RuleSet::named(name).ok_or_else(|| {
         let known = RuleSet::ALL.map(|(name, _)| format!("`{name}`")).join(", ");
         let hint = match nearest(name, RuleSet::ALL.iter().map(|(name, _)| *name)) {

@@ -173,6 +173,8 @@ fn every_requirement_has_a_mutant() {
     let unproven: Vec<&str> = catalogue
         .iter()
         .filter(|requirement| requirement.level != Level::May && !killed.contains(&requirement.id))
+        // Mutants of gateways are in `gateway.rs`, where the same is asked of them.
+        .filter(|requirement| !requirement.id.starts_with("gateway."))
         .map(|requirement| requirement.id.as_str())
         .collect();
     assert!(unproven.is_empty(), "no mutant breaks {unproven:?}");

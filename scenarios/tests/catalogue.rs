@@ -75,7 +75,7 @@ const GENERIC: [&str; 64] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 19] = [
+const GENERIC_MORE: [&str; 21] = [
     "hello.version-3",
     "mqtt.client-id",
     "mqtt.credentials",
@@ -95,6 +95,16 @@ const GENERIC_MORE: [&str; 19] = [
     "session.no-stale-answer",
     "session.own-messages",
     "session.redial",
+    "transport.same-answer",
+    "transport.same-text",
+];
+
+/// What the judge of gateways tests on every row of its table.
+const GATEWAY: [&str; 4] = [
+    "gateway.answer-request-id",
+    "gateway.call-shape",
+    "gateway.one-call",
+    "gateway.survives",
 ];
 
 /// Requirements on what comes beside the link: HTTP requests and audio packets.
@@ -201,10 +211,14 @@ fn every_requirement_is_exercised() {
         .iter()
         .flat_map(|script| script.slugs.iter().map(|(slug, _)| slug.as_str()))
         .collect();
+    let controls = common::controls();
+    let rows = controls.rows.iter().map(|row| row.requirement);
     let generic: BTreeSet<&str> = GENERIC
         .into_iter()
         .chain(GENERIC_MORE)
         .chain(GENERIC_BESIDE)
+        .chain(GATEWAY)
+        .chain(rows)
         .collect();
     let catalogue = catalogue();
     for slug in &generic {

@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use mcp_hil_core::check::gateway::REQUIREMENTS;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -64,5 +65,31 @@ fn ids_are_json_and_name_requirements() {
             "refuse" => assert!(vector.same.is_empty(), "{id} has no right answer"),
             other => panic!("{id}: unknown duty `{other}`"),
         }
+    }
+}
+
+#[test]
+fn controls_name_requirements_and_are_read_by_the_judge() {
+    let table = common::controls();
+    let catalogue = common::catalogue();
+    assert!(table.rows.len() >= 50);
+    for row in &table.rows {
+        assert!(catalogue.contains_key(row.requirement), "{}", row.name);
+        let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(row.name.chars().all(kebab), "{}", row.name);
+        assert!(
+            !row.title.is_empty() && row.title.len() <= 80,
+            "{}",
+            row.name
+        );
+    }
+    let named: BTreeSet<&str> = catalogue
+        .keys()
+        .map(String::as_str)
+        .filter(|slug| slug.starts_with("gateway."))
+        .collect();
+    assert_eq!(named, BTreeSet::from(REQUIREMENTS), "judge and catalogue");
+    for slug in named {
+        assert_eq!(catalogue[slug].needs, ["sut.gateway"], "{slug}");
     }
 }

@@ -16,7 +16,8 @@ pub const STATUS_TOOL: &str = "self.get_device_status";
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 31] = [
+pub const ALL: [&str; 33] = [
+    "both-transports",
     "websocket",
     "mqtt",
     "hello",
@@ -45,6 +46,7 @@ pub const ALL: [&str; 31] = [
     "notifications",
     "reinitialize",
     "token",
+    "sut.gateway",
     "bootstrap",
     "camera",
     "channel",

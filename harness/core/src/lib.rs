@@ -9,7 +9,11 @@
 //! 4. [`scenario`]: the scripted stimuli and their expectations, as data;
 //! 5. [`conversation`]: ids, what is in flight, how long to be patient;
 //! 6. [`check`]: pure judgements over the transcript;
-//! 7. [`verdict`] and [`baseline`]: what the findings amount to.
+//! 7. [`compare`]: what two transports answered to the same requests;
+//! 8. [`verdict`] and [`baseline`]: what the findings amount to.
+//!
+//! Beside that flow stands [`gateway`]: the volume gateway, which shares nothing with its judge
+//! [`check::gateway`].
 //!
 //! Time is an argument everywhere (microseconds since the session began); nothing here sleeps.
 
@@ -17,7 +21,9 @@ pub mod baseline;
 pub mod capability;
 pub mod catalogue;
 pub mod check;
+pub mod compare;
 pub mod conversation;
+pub mod gateway;
 pub mod identity;
 
 pub mod limits;

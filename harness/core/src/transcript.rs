@@ -56,6 +56,16 @@ pub enum What {
         /// The frame.
         frame: Frame,
     },
+    /// The harness, as a caller, sent a control message to the gateway under test.
+    Control {
+        /// The message.
+        text: String,
+    },
+    /// The gateway under test sent an answer to its caller.
+    Reply {
+        /// The answer.
+        text: String,
+    },
     /// The device's console showed a line.
     Console {
         /// The line, without its end, ANSI sequences removed.

@@ -113,12 +113,19 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
 
     fn run_started(&mut self, run: &RunStarted) {
         self.planned = run.cases;
-        for dut in &run.duts {
+        // One line for a device, whatever the number of its transports.
+        for of_one in run.duts.chunk_by(|a, b| a.name == b.name) {
+            let transports: Vec<&str> = of_one.iter().map(|dut| &*dut.transport).collect();
             let text = format!(
                 "{}: {} over {}: {}",
-                run.tool, dut.name, dut.transport, dut.fidelity
+                run.tool,
+                of_one[0].name,
+                transports.join(" and "),
+                of_one[0].fidelity
             );
             self.page.line(&clean::visible(&text));
+        }
+        for dut in &run.duts {
             let link = lines::link(&dut.name, &dut.transport);
             self.link_width = self.link_width.max(columns(&link));
         }

@@ -1,5 +1,6 @@
 //! One device over one transport, from its start to its last case.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -136,7 +137,13 @@ async fn open(
         Transport::WebSocket => None,
         Transport::Mqtt => Some(AudioSink::bind(plan.listen.ip(), random.bytes()).await?),
     };
-    let http = HttpServer::bind(plan.http_listen).await?;
+    let http = match HttpServer::bind(plan.http_listen).await {
+        Err(_) if !plan.http_listen_asked => {
+            let any_port = SocketAddr::new(plan.http_listen.ip(), 0);
+            HttpServer::bind(any_port).await?
+        }
+        bound => bound?,
+    };
     http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
     http.set_clock(clock);
     http.set_vision(&plan.vision_token, VISION_REPLY);
@@ -198,7 +205,12 @@ impl Lane<'_, '_> {
         let case: Arc<str> = BRING_UP.into();
         session.begin_case(&case);
         let url = session.endpoint.url();
-        if let Some(text) = self.plan.dut.invitation(self.transport, &url, self.plan) {
+        let ota_url = session.http.ota_url();
+        let invitation = self
+            .plan
+            .dut
+            .invitation(self.transport, &url, &ota_url, self.plan);
+        if let Some(text) = invitation {
             self.reporters.event(&Event::Notice { text });
         }
         session.target.start().await?;

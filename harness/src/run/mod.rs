@@ -5,6 +5,7 @@
 //! of a scenario; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
+mod compare;
 mod lane;
 mod link;
 mod recorder;
@@ -21,11 +22,13 @@ use tokio::sync::watch;
 
 use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
+use crate::recording::Recorded;
 use crate::report::Reporters;
 
+pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
 pub(crate) use lane::clock;
-pub use recorder::Secret;
+pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
 
@@ -38,6 +41,9 @@ pub enum RunError {
     /// The device never connected.
     #[error("{0}")]
     NoConnection(String),
+    /// What was recorded cannot be read back.
+    #[error("{0}")]
+    Unreadable(String),
     /// The run's folder cannot be written.
     #[error("cannot write `{path}`: {reason}\n\nhint: choose another folder with `--out`")]
     Write {
@@ -70,8 +76,9 @@ pub async fn run(
         strict: plan.strict,
         rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
         duts: plan.transports.iter().map(info).collect(),
-        // The cases of the plan, and the two around them.
-        cases: (plan.cases.len() + 2) * plan.transports.len(),
+        // The cases of the plan and the two around them, and the comparison.
+        cases: (plan.cases.len() + 2) * plan.transports.len()
+            + usize::from(plan.transports.len() > 1),
     }));
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
     let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
@@ -86,6 +93,19 @@ pub async fn run(
         }
         cases.extend(end.cases);
         (error, interrupted) = (end.error, end.interrupted);
+    }
+    if let ([_, _], None, false) = (&plan.transports[..], &error, interrupted) {
+        let read = |transport| Recorded::read(&plan.folder, &info(transport));
+        let both: Result<Vec<_>, _> = plan.transports.iter().map(read).collect();
+        match both.as_deref() {
+            Ok([first, second]) => {
+                let repro = plan.repro_both();
+                let report = same_answers([first, second], &repro, &mut tally, reporters);
+                cases.push(report);
+            }
+            Ok(_) => {}
+            Err(refusal) => error = Some(RunError::Unreadable(refusal.to_string())),
+        }
     }
     let mut summary = tally.summary();
     summary.duts = 1;

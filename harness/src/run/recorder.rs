@@ -35,7 +35,7 @@ impl Secret {
 
 /// The files of one lane.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     folder: PathBuf,
     transcript: Option<BufWriter<File>>,
     console: BufWriter<File>,
@@ -46,7 +46,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Makes the folders and the console log. None of the secrets ever reaches a file.
-    pub(crate) fn new(folder: &Path, secrets: Vec<Secret>) -> Result<Self, RunError> {
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be made.
+    pub fn new(folder: &Path, secrets: Vec<Secret>) -> Result<Self, RunError> {
         let transcripts = folder.join("transcripts");
         std::fs::create_dir_all(&transcripts)
             .map_err(|reason| write_error(&transcripts, reason))?;
@@ -69,7 +73,7 @@ impl Recorder {
     }
 
     /// Turns to the transcript of a case.
-    pub(crate) fn begin_case(&mut self, case: &str) {
+    pub fn begin_case(&mut self, case: &str) {
         self.flush();
         let path = self.folder.join(transcript_name(case));
         match File::create(&path) {
@@ -82,7 +86,7 @@ impl Recorder {
     }
 
     /// Takes secrets out of an entry, in place.
-    pub(crate) fn scrub(&self, entry: &mut Entry) {
+    pub fn scrub(&self, entry: &mut Entry) {
         if self.secrets.is_empty() {
             return;
         }
@@ -185,7 +189,7 @@ impl Recorder {
     }
 
     /// Writes an entry. A full disk is told once; the run goes on to its verdict.
-    pub(crate) fn write(&mut self, entry: &Entry) {
+    pub fn write(&mut self, entry: &Entry) {
         if let Some(file) = &mut self.transcript {
             let written = serde_json::to_writer(&mut *file, entry)
                 .map_err(std::io::Error::from)
@@ -206,7 +210,7 @@ impl Recorder {
     }
 
     /// Brings everything to the disk.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         let failed = [
             self.transcript.as_mut().and_then(|file| file.flush().err()),
             self.console.flush().err(),
@@ -218,7 +222,7 @@ impl Recorder {
     }
 
     /// The first failure to write.
-    pub(crate) fn take_failure(&mut self) -> Option<RunError> {
+    pub fn take_failure(&mut self) -> Option<RunError> {
         self.failed.take()
     }
 
@@ -228,7 +232,7 @@ impl Recorder {
 }
 
 /// The file of a case's transcript, relative to the run's folder.
-pub(crate) fn transcript_name(case: &str) -> String {
+pub fn transcript_name(case: &str) -> String {
     format!("transcripts/{}.jsonl", case.replace('/', "."))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::verdict::Verdict;
 
-use super::Ruling;
+use super::{BOTH, Ruling};
 use crate::event::{CaseReport, Summary};
 
 /// Counts cases and watches over the two closures: every required requirement is exercised, and
@@ -34,6 +34,11 @@ impl<'a> Tally<'a> {
             baseline_used: BTreeSet::new(),
             cases: Vec::new(),
         }
+    }
+
+    /// What turns judgements into verdicts.
+    pub fn ruling(&self) -> Ruling<'a> {
+        self.ruling
     }
 
     /// Counts a case.
@@ -77,6 +82,24 @@ impl<'a> Tally<'a> {
         let required = self.ruling.catalogue.required(capabilities);
         let slugs = required.map(|requirement| requirement.id.clone()).collect();
         self.required.push((lane(dut, transport), slugs));
+    }
+
+    /// Takes note that two transports were compared: with it go only the requirements that need
+    /// both.
+    pub fn compared(&mut self, dut: &str) {
+        let catalogue = self.ruling.catalogue;
+        let none = BTreeSet::new();
+        let alone: BTreeSet<&str> = catalogue
+            .required(&none)
+            .map(|requirement| requirement.id.as_str())
+            .collect();
+        let both = BTreeSet::from(["both-transports".to_owned()]);
+        let slugs = catalogue
+            .required(&both)
+            .filter(|requirement| !alone.contains(requirement.id.as_str()))
+            .map(|requirement| requirement.id.clone())
+            .collect();
+        self.required.push((lane(dut, BOTH), slugs));
     }
 
     /// The summary. A requirement counts as exercised when it was on every device and transport

@@ -252,6 +252,9 @@ impl Bench {
         let body = exchange.body.as_ref().map(|body| body.display());
         self.show
             .line(device, Way::FromDevice, &said, body.as_deref());
+        if let Some(identity) = identity(exchange) {
+            self.show.more(&identity);
+        }
     }
 
     fn typed(&mut self, line: &str) {
@@ -314,7 +317,10 @@ fn said_of_request(exchange: &HttpExchange, tells_mqtt: bool) -> Said {
     match exchange.endpoint {
         HttpEndpoint::Bootstrap if exchange.status == Some(200) => {
             let told = if tells_mqtt { "MQTT" } else { "WebSocket" };
-            Said::new(format!("{what} {status} {told}")).with(identity(exchange))
+            Said::new(format!("{what} {status} {told}")).with(match identity(exchange) {
+                Some(_) => "",
+                None => "it does not tell what it is",
+            })
         }
         HttpEndpoint::Vision => {
             let upload = exchange.upload.clone().unwrap_or_default();
@@ -328,21 +334,22 @@ fn said_of_request(exchange: &HttpExchange, tells_mqtt: bool) -> Said {
 }
 
 /// Who asks for its configuration, in its own words.
-fn identity(exchange: &HttpExchange) -> String {
-    let Some(identity) = Identity::of_exchange(exchange) else {
-        return "its body is no JSON object".to_owned();
-    };
+fn identity(exchange: &HttpExchange) -> Option<String> {
+    let identity = Identity::of_exchange(exchange)?;
     let program = match (identity.application, identity.version) {
         (Some(name), Some(version)) => Some(format!("{name} {version}")),
         (name, version) => name.or(version),
     };
     let parts = [
-        identity.board_name.or(identity.board_type),
-        program,
-        identity.chip,
-        identity.mac.map(|mac| format!("mac {mac}")),
+        ("board", identity.board_name.or(identity.board_type)),
+        ("program", program),
+        ("chip", identity.chip),
+        ("mac", identity.mac),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let told = parts
+        .into_iter()
+        .filter_map(|(what, text)| Some(format!("{what} {}", text?)));
+    Some(told.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
 }
 
 /// The next who knocks at a port; never, when it is not open.

@@ -18,7 +18,7 @@ const WIDTH: usize = 80;
 const NAME_WIDTH: usize = 17;
 
 /// Columns that the rest of a message gets at least, however long its head is.
-const LEAST_REST: usize = 24;
+const LEAST_REST: usize = 32;
 
 /// Columns that names get in a table at most.
 const MAX_CELL: usize = 40;
@@ -140,13 +140,7 @@ impl Show {
     /// Prints a line about a device, and its `whole` message below when that is wanted.
     pub(crate) fn line(&self, device: &str, way: Way, said: &Said, whole: Option<&str>) {
         let now = OffsetDateTime::now_utc();
-        let time = format!(
-            "{:02}:{:02}:{:02}.{:03}",
-            now.hour(),
-            now.minute(),
-            now.second(),
-            now.millisecond()
-        );
+        let time = format!("{:02}:{:02}:{:02}", now.hour(), now.minute(), now.second());
         let device = self.clean(device);
         let head = clean::visible(&self.clean(&said.head)).into_owned();
         let rest = clean::visible(&self.clean(&said.rest)).into_owned();
@@ -156,6 +150,19 @@ impl Show {
             text.push_str(&clean::visible(&self.clean(whole)));
         }
         self.print(&text);
+    }
+
+    /// Prints more about the last line, below it.
+    pub(crate) fn more(&self, text: &str) {
+        let text = clean::visible(&self.clean(text)).into_owned();
+        let lines = layout::wrap(&text, WIDTH - 2);
+        self.print(
+            &lines
+                .iter()
+                .map(|line| format!("  {line}"))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        );
     }
 
     /// Prints a table of two columns below the last line.
@@ -277,24 +284,24 @@ mod tests {
     fn a_line_has_time_device_direction_and_what_it_was() {
         assert_eq!(
             compose(
-                "12:00:01.123",
+                "12:00:01",
                 "02:00:00:4d:43:50",
                 Way::ToDevice,
                 "ping #3",
                 "{}"
             ),
-            "12:00:01.123 02:00:00:4d:43:50 -> ping #3 {}"
+            "12:00:01 02:00:00:4d:43:50 -> ping #3 {}"
         );
         assert_eq!(
-            compose("12:00:01.123", "", Way::Beside, "refused", ""),
-            "12:00:01.123 -                 -- refused"
+            compose("12:00:01", "", Way::Beside, "refused", ""),
+            "12:00:01 -                 -- refused"
         );
     }
 
     #[test]
     fn names_and_the_rest_are_cut_and_the_head_is_not() {
         let line = compose(
-            "12:00:01.123",
+            "12:00:01",
             &"x".repeat(99),
             Way::FromDevice,
             "a",
@@ -307,8 +314,8 @@ mod tests {
         );
         assert!(line.ends_with("y…"), "{line}");
         let head = "h".repeat(99);
-        let line = compose("12:00:01.123", "", Way::FromDevice, &head, &"y".repeat(99));
-        assert!(line.contains(&head) && line.ends_with(&format!("{}…", "y".repeat(23))));
+        let line = compose("12:00:01", "", Way::FromDevice, &head, &"y".repeat(99));
+        assert!(line.contains(&head) && line.ends_with(&format!("{}…", "y".repeat(31))));
     }
 
     #[test]

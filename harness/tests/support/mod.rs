@@ -175,7 +175,7 @@ impl Pipe {
 
 /// The program, not yet started.
 #[derive(Debug)]
-pub(crate) struct Hil(Command);
+pub(crate) struct Hil(pub(crate) Command);
 
 impl Hil {
     /// With an environment variable.

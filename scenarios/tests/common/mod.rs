@@ -150,3 +150,12 @@ pub(crate) fn scripts() -> Vec<Script> {
         })
         .collect()
 }
+
+/// The table of what a volume gateway must do.
+pub(crate) fn controls() -> mcp_hil_core::check::gateway::Table {
+    let (_, text) = mcp_hil_scenarios::vectors()
+        .iter()
+        .find(|(path, _)| *path == "vectors/device-control.json")
+        .expect("the vectors are embedded");
+    mcp_hil_core::check::gateway::Table::read(text).expect("the judge reads them")
+}

@@ -1,0 +1,426 @@
+//! The same requests over two transports: do they get the same answers?
+//!
+//! MCP does not depend on what carries it. Requests are matched by case, step and text once ids and
+//! session ids are set aside. Of the answers only that is compared which must not depend on the
+//! hour: whether a request succeeds, error codes, the words of `initialize`, what the tools are.
+//! Readings of the state are left to the checks of each transport: they change by themselves.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::check::{CaseOutcome, view};
+use crate::obligation::{Duty, Owes};
+use crate::transcript::{BRING_UP, Entry, Role, What};
+use crate::verdict::{Evidence, Judgement, Outcome};
+use crate::wire::{Frame, Inbound, Payload, as_integer, id_key};
+
+/// The case under which the comparison is reported.
+pub const SAME_ANSWERS: &str = "transport/same-answers";
+
+/// Most differences that are told: they have few causes.
+const MOST_TOLD: usize = 8;
+
+const SAME_ANSWER: &str = "transport.same-answer";
+const SAME_TEXT: &str = "transport.same-text";
+
+/// What was recorded over one transport.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// The transport's name.
+    pub name: &'a str,
+    /// Its transcript.
+    pub entries: &'a [Entry],
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// How many requests were answered over both transports.
+    pub pairs: usize,
+    /// What differs.
+    pub judgements: Vec<Judgement>,
+}
+
+impl Comparison {
+    /// The same as the outcome of a case. Where nothing was answered twice, nothing was shown.
+    pub fn outcome(self) -> CaseOutcome {
+        let compared = self.pairs > 0;
+        CaseOutcome {
+            exercised: BTreeSet::from_iter(
+                [SAME_ANSWER, SAME_TEXT].into_iter().filter(|_| compared),
+            ),
+            judgements: self.judgements,
+            not_carried_out: (!compared)
+                .then(|| "no request was answered over both transports".to_owned()),
+        }
+    }
+}
+
+/// A request and its answer.
+#[derive(Debug)]
+struct Exchange {
+    /// The request without its id.
+    asked: Map<String, Value>,
+    text: String,
+    answer: Map<String, Value>,
+    seq: u64,
+}
+
+/// A place where a request was sent: case and step.
+type Place = (Arc<str>, Arc<str>);
+
+/// Compares what was answered over two transports.
+pub fn compare(first: Side<'_>, second: Side<'_>) -> Comparison {
+    let (ours, theirs) = (exchanges(first.entries), exchanges(second.entries));
+    let mut told = Told::default();
+    let mut pairs = 0;
+    for (place, one) in &ours {
+        let Some(other) = theirs.get(place).filter(|other| one.asked == other.asked) else {
+            continue;
+        };
+        pairs += 1;
+        told.difference(first.name, second.name, place, one, other);
+    }
+    told.tools(first, second, &tools(&ours), &tools(&theirs));
+    Comparison {
+        pairs,
+        judgements: told.judgements,
+    }
+}
+
+/// Collects differences, one for each cause as far as that can be seen.
+#[derive(Debug, Default)]
+struct Told {
+    judgements: Vec<Judgement>,
+    causes: BTreeSet<String>,
+}
+
+impl Told {
+    fn difference(
+        &mut self,
+        first: &str,
+        second: &str,
+        place: &Place,
+        one: &Exchange,
+        other: &Exchange,
+    ) {
+        let method = one.asked.get("method").and_then(Value::as_str);
+        let shapes = (shape(&one.answer), shape(&other.answer));
+        let (requirement, expected, received) = if shapes.0 != shapes.1 {
+            (SAME_ANSWER, shapes.0, shapes.1)
+        } else if method == Some("initialize") && result(one) != result(other) {
+            (
+                SAME_ANSWER,
+                result(one).to_string(),
+                result(other).to_string(),
+            )
+        } else if words(&one.answer) != words(&other.answer) {
+            let shown = |side: &Exchange| text(&side.answer).unwrap_or_default();
+            (SAME_TEXT, shown(one), shown(other))
+        } else {
+            return;
+        };
+        let tool = one
+            .asked
+            .get("params")
+            .and_then(|params| params.get("name"));
+        let cause = format!("{requirement} {method:?} {tool:?} {expected} {received}");
+        let (case, step) = place;
+        self.add(
+            requirement,
+            cause,
+            format!("{case} step {step}"),
+            Evidence {
+                expected: format!("as over {first}: {expected}"),
+                received: format!("over {second}: {received}"),
+                sent: Some(one.text.clone()),
+                seq: Some(other.seq),
+            },
+        );
+    }
+
+    fn tools(
+        &mut self,
+        first: Side<'_>,
+        second: Side<'_>,
+        ours: &BTreeMap<&str, &Value>,
+        theirs: &BTreeMap<&str, &Value>,
+    ) {
+        if ours.is_empty() || theirs.is_empty() {
+            return;
+        }
+        let names: BTreeSet<&&str> = ours.keys().chain(theirs.keys()).collect();
+        for name in names {
+            let (one, other) = (ours.get(*name), theirs.get(*name));
+            if one == other {
+                continue;
+            }
+            let shown = |tool: Option<&&Value>| match tool {
+                Some(tool) => tool.to_string(),
+                None => format!("no tool `{name}`"),
+            };
+            self.add(
+                SAME_ANSWER,
+                format!("tool {name}"),
+                format!("tools/list, {name}"),
+                Evidence {
+                    expected: format!("as over {}: {}", first.name, shown(one)),
+                    received: format!("over {}: {}", second.name, shown(other)),
+                    ..Evidence::default()
+                },
+            );
+        }
+    }
+
+    fn add(&mut self, requirement: &'static str, cause: String, step: String, proof: Evidence) {
+        if self.judgements.len() < MOST_TOLD && self.causes.insert(cause) {
+            self.judgements.push(Judgement {
+                requirement,
+                case: SAME_ANSWERS.into(),
+                step: Some(step.into()),
+                outcome: Outcome::Broken(Box::new(proof)),
+            });
+        }
+    }
+}
+
+/// The requests that were answered, by their places. Of a second attempt the later one counts.
+fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
+    let mut open: HashMap<String, (Place, Map<String, Value>, String)> = HashMap::new();
+    let mut answered = BTreeMap::new();
+    for entry in entries {
+        match &entry.what {
+            What::Sent { role, frame } if matches!(role, Role::Stimulus | Role::Probe) => {
+                if let (Some(step), Some((key, asked, text))) = (&entry.step, request(frame)) {
+                    open.insert(key, ((entry.case.clone(), step.clone()), asked, text));
+                }
+            }
+            What::Received { frame } => {
+                if let Some(answer) = answer(frame)
+                    && let Some((place, asked, text)) =
+                        answer.get("id").and_then(|id| open.remove(&id_key(id)))
+                {
+                    let seq = entry.seq;
+                    let exchange = Exchange {
+                        asked,
+                        text,
+                        answer,
+                        seq,
+                    };
+                    answered.insert(place, exchange);
+                }
+            }
+            // What is answered after that is judged for coming too late.
+            What::LinkDown { .. } => open.clear(),
+            _ => {}
+        }
+    }
+    answered
+}
+
+/// A legal request: its id, the rest of its payload, and its text.
+fn request(frame: &Frame) -> Option<(String, Map<String, Value>, String)> {
+    let Frame::Text(text) = frame else {
+        return None;
+    };
+    if Duty::of(frame).owes != Owes::Answer {
+        return None;
+    }
+    let envelope: Value = serde_json::from_str(text).ok()?;
+    let mut payload = envelope.get("payload")?.as_object()?.clone();
+    let id = payload.remove("id")?;
+    Some((id_key(&id), payload, text.clone()))
+}
+
+fn answer(frame: &Frame) -> Option<Map<String, Value>> {
+    match Inbound::read(frame).payload()? {
+        Payload::Answer(payload) => Some(payload.clone()),
+        _ => None,
+    }
+}
+
+/// What kind of answer it is, in words.
+fn shape(answer: &Map<String, Value>) -> String {
+    if let Some(error) = view(answer).get("error") {
+        return match error.get("code").and_then(as_integer) {
+            Some(code) => format!("error {code}"),
+            None => "an error without code".to_owned(),
+        };
+    }
+    match answer
+        .get("result")
+        .and_then(|result| result.get("isError"))
+    {
+        Some(Value::Bool(true)) => "a result with isError true".to_owned(),
+        _ => "a result".to_owned(),
+    }
+}
+
+fn result(exchange: &Exchange) -> &Value {
+    exchange.answer.get("result").unwrap_or(&Value::Null)
+}
+
+/// What an answer says to people.
+fn text(answer: &Map<String, Value>) -> Option<String> {
+    let view = view(answer);
+    if let Some(error) = view.get("error") {
+        return error.get("message")?.as_str().map(str::to_owned);
+    }
+    match view.get("json") {
+        Some(Value::Object(_) | Value::Array(_)) => None,
+        _ => view.get("text")?.as_str().map(str::to_owned),
+    }
+}
+
+/// The same without its numbers: counters and times differ from one reading to the next.
+fn words(answer: &Map<String, Value>) -> Option<String> {
+    let mut words = String::new();
+    for c in text(answer)?.chars() {
+        if !c.is_ascii_digit() {
+            words.push(c);
+        } else if !words.ends_with('0') {
+            words.push('0');
+        }
+    }
+    Some(words)
+}
+
+/// The ordinary tools by their names, as the device listed them when it got known. The pages may
+/// be cut in other places: the envelope counts, too.
+fn tools(exchanges: &BTreeMap<Place, Exchange>) -> BTreeMap<&str, &Value> {
+    exchanges
+        .iter()
+        .filter(|((case, step), _)| **case == *BRING_UP && step.starts_with("list.p"))
+        .filter_map(|(_, exchange)| result(exchange).get("tools")?.as_array())
+        .flatten()
+        .filter_map(|tool| Some((tool.get("name")?.as_str()?, tool)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A transcript of requests, all at a step of their own, with the answers given.
+    fn transcript(session: &str, first_id: u64, exchanges: &[(Value, Value)]) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let mut push = |step: String, what| {
+            entries.push(Entry {
+                seq: entries.len() as u64,
+                at_us: 0,
+                case: BRING_UP.into(),
+                step: Some(step.into()),
+                what,
+            });
+        };
+        for (at, (asked, answered)) in exchanges.iter().enumerate() {
+            let frame = |members: &Value| {
+                let mut payload = members.clone();
+                payload["jsonrpc"] = "2.0".into();
+                payload["id"] = (first_id + at as u64).into();
+                let message = json!({"type": "mcp", "session_id": session, "payload": payload});
+                Frame::Text(message.to_string())
+            };
+            let role = Role::Stimulus;
+            let frames = (frame(asked), frame(answered));
+            push(
+                format!("list.p{at}"),
+                What::Sent {
+                    role,
+                    frame: frames.0,
+                },
+            );
+            push(format!("list.p{at}"), What::Received { frame: frames.1 });
+        }
+        entries
+    }
+
+    fn differences(ours: &[(Value, Value)], theirs: &[(Value, Value)]) -> Vec<(String, String)> {
+        let (ours, theirs) = (transcript("a", 1001, ours), transcript("b", 5001, theirs));
+        let side = |name, entries| Side { name, entries };
+        let comparison = compare(side("websocket", &ours), side("mqtt", &theirs));
+        let told = comparison.judgements.into_iter();
+        told.map(|judgement| match judgement.outcome {
+            Outcome::Broken(proof) => (judgement.requirement.to_owned(), proof.received),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+    }
+
+    fn call(name: &str) -> Value {
+        json!({"method": "tools/call", "params": {"name": name, "arguments": {}}})
+    }
+
+    fn says(text: &str) -> Value {
+        json!({"result": {"content": [{"type": "text", "text": text}], "isError": false}})
+    }
+
+    #[test]
+    fn ids_sessions_and_what_changes_by_itself_are_no_difference() {
+        let status = |rssi: i32| says(&json!({"network": {"rssi": rssi}}).to_string());
+        let ours = [
+            (call("self.get_device_status"), status(-50)),
+            (call("self.set"), says("done in 12 ms")),
+            (
+                json!({"method": "x"}),
+                json!({"error": {"code": -32601, "message": "no x (1)"}}),
+            ),
+        ];
+        let theirs = [
+            (call("self.get_device_status"), status(-70)),
+            (call("self.set"), says("done in 7 ms")),
+            (
+                json!({"method": "x"}),
+                json!({"error": {"code": -32601, "message": "no x (20)"}}),
+            ),
+        ];
+        assert_eq!(differences(&ours, &theirs), []);
+    }
+
+    #[test]
+    fn another_code_another_kind_and_other_words_are_differences() {
+        let error = |code: i32, message: &str| json!({"error": {"code": code, "message": message}});
+        let ours = [
+            (json!({"method": "x"}), error(-32601, "no")),
+            (call("a"), says("true")),
+            (call("b"), says("true")),
+        ];
+        let theirs = [
+            (json!({"method": "x"}), error(-32000, "no")),
+            (call("a"), error(-32602, "no a")),
+            (call("b"), says("false")),
+        ];
+        let received = |requirement: &str, text: &str| (requirement.to_owned(), text.to_owned());
+        assert_eq!(
+            differences(&ours, &theirs),
+            [
+                received(SAME_ANSWER, "over mqtt: error -32000"),
+                received(SAME_ANSWER, "over mqtt: error -32602"),
+                received(SAME_TEXT, "over mqtt: false"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_tool_is_a_difference_and_other_pages_are_none() {
+        let list = |names: &[&str]| {
+            let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+            (
+                json!({"method": "tools/list"}),
+                json!({"result": {"tools": tools}}),
+            )
+        };
+        let (all, cut) = (
+            [list(&["a", "b"]), list(&["c"])],
+            [list(&["a"]), list(&["b", "c"])],
+        );
+        assert_eq!(differences(&all, &cut), []);
+        let told = differences(&all, &[list(&["a"]), list(&["b"])]);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].1.contains("no tool `c`"), "{told:?}");
+    }
+}

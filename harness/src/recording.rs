@@ -1,0 +1,72 @@
+//! What a run has left in its folder, read back.
+
+use std::path::Path;
+
+use mcp_hil_core::transcript::{Entry, read_jsonl};
+
+use crate::event::{CaseReport, DutInfo};
+use crate::plan::Refusal;
+
+/// What was recorded of one device over one transport.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The device.
+    pub dut: String,
+    /// How it was run.
+    pub target: String,
+    /// The transport.
+    pub transport: String,
+    /// What happened, in its order.
+    pub entries: Vec<Entry>,
+}
+
+impl Recorded {
+    /// Reads the transcripts of one of the devices in a run's folder.
+    ///
+    /// # Errors
+    ///
+    /// A missing or damaged file, with its name and line.
+    pub fn read(run: &Path, dut: &DutInfo) -> Result<Self, Refusal> {
+        let folder = run.join(&dut.transport).join("transcripts");
+        // A run that ended before its second transport has no folder for that.
+        let entries = match folder.exists() {
+            true => read_transcripts(&folder)?,
+            false => Vec::new(),
+        };
+        Ok(Self {
+            dut: dut.name.clone(),
+            target: dut.target.clone(),
+            transport: dut.transport.clone(),
+            entries,
+        })
+    }
+
+    /// Whether a case belongs to it.
+    pub fn ran(&self, case: &CaseReport) -> bool {
+        case.dut == self.dut && case.transport == self.transport
+    }
+}
+
+/// Reads all transcripts of a run, in the order of what happened.
+fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, Refusal> {
+    let refuse = |path: &Path, why: String| {
+        Refusal::usage(
+            format!("cannot read `{}`: {why}", path.display()),
+            "the run's folder is damaged",
+        )
+    };
+    let files = std::fs::read_dir(folder).map_err(|error| refuse(folder, error.to_string()))?;
+    let mut entries = Vec::new();
+    for file in files {
+        let path = file
+            .map_err(|error| refuse(folder, error.to_string()))?
+            .path();
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| refuse(&path, error.to_string()))?;
+        let read = read_jsonl(&text)
+            .map_err(|(line, why)| refuse(&path, format!("line {line} is no entry: {why}")))?;
+        entries.extend(read);
+    }
+    entries.sort_by_key(|entry| entry.seq);
+    Ok(entries)
+}
