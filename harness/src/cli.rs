@@ -39,7 +39,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The device: `native` (the reference device as a process), `exec:<command>` (any program),
-    /// or `wait` (a device that somebody else starts)
+    /// `wait` (a device that somebody else starts), or a file `*.toml` that tells more of it
     #[arg(long, value_name = "DEVICE", default_value = "native")]
     pub dut: String,
 
@@ -65,9 +65,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
-    /// How messages reach the device
-    #[arg(long, value_enum, default_value_t = Transports::Websocket, value_name = "NAME")]
-    pub transport: Transports,
+    /// How messages reach the device [default: websocket, or what the device's file says]
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub transport: Option<Transports>,
 
     /// Reach an MQTT device through this ordinary broker, to which it subscribes [default: the
     /// harness is the broker]

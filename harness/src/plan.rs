@@ -163,8 +163,8 @@ impl Plan {
             .unwrap_or_else(|| SocketAddr::new(listen.ip(), http_port));
         let mut random = Random::new(Random::seed().rotate_left(43) ^ seed);
         let configured_token = token.clone().unwrap_or_else(|| random.uuid());
-        let transports = args.transport.list();
-        let mqtt = MqttPlan::new(args, waits, token.as_deref(), seed, &transports)?;
+        let transports = transports(args, &dut)?;
+        let mqtt = MqttPlan::new(args, &dut, token.as_deref(), seed, &transports)?;
         Ok(Self {
             transports,
             mqtt,
@@ -301,55 +301,72 @@ pub struct MqttPlan {
 impl MqttPlan {
     fn new(
         args: &RunArgs,
-        waits: bool,
+        dut: &Dut,
         token: Option<&str>,
         seed: u64,
         transports: &[Transport],
     ) -> Result<Self, Refusal> {
         let mut random = Random::new(Random::seed().rotate_left(31) ^ seed);
         let (device, password) = (random.uuid(), random.uuid());
-        let publish_topic = "device-server".to_owned();
-        let client_id = format!("mcp-hil@@@{}@@@{device}", &device[..8]);
-        let subscribe_topic = format!("devices/p2p/{}", &device[..8]);
-        let broker = match &args.mqtt_broker {
+        let file = dut.file.as_ref().map(|file| file.mqtt.clone());
+        let file = file.unwrap_or_default();
+        let waits = matches!(dut.how, How::Wait);
+        // Nobody has told a device that somebody else starts, but for what its file says.
+        let told = !waits || file.client_id.is_some();
+        let publish_topic = file.publish_topic.unwrap_or_else(|| "device-server".into());
+        let subscribe_topic = file
+            .subscribe_topic
+            .unwrap_or_else(|| format!("devices/p2p/{}", &device[..8]));
+        let client_id = file
+            .client_id
+            .unwrap_or_else(|| format!("mcp-hil@@@{}@@@{device}", &device[..8]));
+        let address = args.mqtt_broker.clone().or(file.broker);
+        if args.mqtt_broker.is_some() && !transports.contains(&Transport::Mqtt) {
+            return Err(Refusal::usage(
+                "`--mqtt-broker` without MQTT: expected `--transport mqtt` or `both` beside it",
+                "add `--transport mqtt`",
+            ));
+        }
+        let at_broker = |username: String| {
+            let password = std::env::var("MCP_HIL_MQTT_BROKER_PASSWORD").unwrap_or_default();
+            (username, password)
+        };
+        let credentials = file.username.map(at_broker);
+        let broker = match address {
             None => None,
-            Some(_) if !transports.contains(&Transport::Mqtt) => {
-                return Err(Refusal::usage(
-                    "`--mqtt-broker` without MQTT: expected `--transport mqtt` or `both` beside it",
-                    "add `--transport mqtt`",
-                ));
-            }
             Some(address) => {
                 let parts = address.rsplit_once(':');
                 let parsed = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
                 let Some((host, port)) = parsed.filter(|(host, _)| !host.is_empty()) else {
                     return Err(Refusal::usage(
-                        format!("`--mqtt-broker {address}`: expected `host:port`"),
+                        format!("the MQTT broker `{address}`: expected `host:port`"),
                         "for example `--mqtt-broker 127.0.0.1:1883`",
                     ));
                 };
                 Some(Broker {
                     host: host.to_owned(),
                     port,
-                    credentials: None,
+                    credentials: credentials.clone(),
                     publish_topic: publish_topic.clone(),
                     subscribe_topic: subscribe_topic.clone(),
                     client_id: format!("mcp-hil-{}", &device[..8]),
                 })
             }
         };
+        let (username, password) = match (credentials, token) {
+            (Some(credentials), _) => credentials,
+            // Whoever starts the device by hand gives the token as its password.
+            (None, Some(token)) if waits => ("mcp-hil".to_owned(), token.to_owned()),
+            (None, _) => ("mcp-hil".to_owned(), password),
+        };
         Ok(Self {
             client_id,
-            username: "mcp-hil".to_owned(),
-            // Whoever starts the device by hand gives the token as its password.
-            password: match token {
-                Some(token) if waits => token.to_owned(),
-                _ => password,
-            },
+            username,
+            password,
             publish_topic,
             subscribe_topic,
             broker,
-            told: !waits,
+            told,
             guarded: !waits || token.is_some(),
         })
     }
@@ -364,6 +381,30 @@ impl MqttPlan {
             publish_topic: self.told.then(|| self.publish_topic.clone()),
             push_topic: None,
         }
+    }
+}
+
+/// The transports of a run: those asked for, else those that the device's file names.
+fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {
+    let file = dut.file.as_ref();
+    let named = file.map(|file| &file.transports[..]).unwrap_or_default();
+    let Some(asked) = args.transport else {
+        return Ok(match named {
+            [] => vec![Transport::WebSocket],
+            named => named.to_vec(),
+        });
+    };
+    let asked = asked.list();
+    match asked.iter().find(|asked| !named.contains(asked)) {
+        Some(foreign) if !named.is_empty() => Err(Refusal::usage(
+            format!(
+                "`--transport {}`: the file of `{}` does not name it in `transports`",
+                foreign.name(),
+                dut.name
+            ),
+            "add it there when the device speaks it",
+        )),
+        _ => Ok(asked),
     }
 }
 

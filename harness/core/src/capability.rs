@@ -97,6 +97,38 @@ pub enum Trust {
     Simulated,
 }
 
+/// Which tools of a device may be called with valid arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Permission {
+    /// What names may tell.
+    pub trust: Trust,
+    /// Tools that are harmless whatever their names.
+    pub allow: Vec<String>,
+    /// Tools that are never called, whatever their names.
+    pub deny: Vec<String>,
+}
+
+impl Permission {
+    /// Whether a tool may be called.
+    pub fn allows(&self, name: &str) -> bool {
+        let listed = |list: &[String]| list.iter().any(|known| known == name);
+        !listed(&self.deny) && (listed(&self.allow) || is_harmless(name, self.trust))
+    }
+
+    fn denies(&self, name: &str) -> bool {
+        self.deny.iter().any(|known| known == name)
+    }
+}
+
+impl From<Trust> for Permission {
+    fn from(trust: Trust) -> Self {
+        Self {
+            trust,
+            ..Self::default()
+        }
+    }
+}
+
 /// Tools of the family that read or set one harmless value (device-protocol 7).
 pub(crate) const HARMLESS: [&str; 13] = [
     STATUS_TOOL,
@@ -167,7 +199,7 @@ pub fn is_harmless(name: &str, trust: Trust) -> bool {
 }
 
 /// Works out capabilities and variables from what the device has shown.
-pub fn discover(surface: &Surface, trust: Trust) -> Facts {
+pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
     let tools: Vec<String> = surface.tools.iter().filter_map(name).collect();
     let user_tools: Vec<String> = surface
@@ -181,7 +213,8 @@ pub fn discover(surface: &Surface, trust: Trust) -> Facts {
         user_tools,
         ..Facts::default()
     };
-    let has = |tool: &str| facts.tools.iter().any(|known| known == tool);
+    let has =
+        |tool: &str| facts.tools.iter().any(|known| known == tool) && !permission.denies(tool);
     let reads = |pointer: &str| {
         surface
             .status
@@ -238,17 +271,17 @@ pub fn discover(surface: &Surface, trust: Trust) -> Facts {
             .variables
             .insert("status.volume".into(), level.clone());
     }
-    probe_tools(&mut facts, surface, trust);
+    probe_tools(&mut facts, surface, permission);
     facts
 }
 
 /// Picks, for each kind of argument, the harmless tool that tests it best.
-fn probe_tools(facts: &mut Facts, surface: &Surface, trust: Trust) {
+fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     let mut candidates: Vec<Candidate> = surface
         .tools
         .iter()
         .filter_map(Candidate::of)
-        .filter(|tool| is_harmless(&tool.name, trust))
+        .filter(|tool| permission.allows(&tool.name))
         .collect();
     // Well-known tools first: their effect can be read back.
     candidates.sort_by_key(|tool| {
@@ -337,7 +370,8 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, trust: Trust) {
             tool.of_type("string", true)
                 .is_some_and(|(argument, _)| argument == "question")
         });
-    if takes_photos && trust == Trust::Simulated {
+    let simulated = permission.trust == Trust::Simulated && !permission.denies(PHOTO_TOOL);
+    if takes_photos && (simulated || permission.allows(PHOTO_TOOL)) {
         facts.set("camera", []);
     }
     let default = candidates.iter().find_map(|tool| {
@@ -473,7 +507,7 @@ mod tests {
                 .tools
                 .push(json!({"name": PHOTO_TOOL, "inputSchema": {"type": "object",
                 "properties": {argument: {"type": "string"}}, "required": [argument]}}));
-            let facts = discover(&surface, trust);
+            let facts = discover(&surface, &Permission::from(trust));
             facts.capabilities.contains("camera")
         };
         assert!(camera("question", Trust::Simulated));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::{STATUS_TOOL, Surface, Trust, discover};
+use mcp_hil_core::capability::{Permission, STATUS_TOOL, Surface, discover};
 use mcp_hil_core::check::{Seen, side};
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::transcript::{Mark, Role, Transport, What};
@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// Learns what the device can do.
-    pub(crate) async fn get_to_know(&mut self, trust: Trust) -> Known {
+    pub(crate) async fn get_to_know(&mut self, permission: &Permission) -> Known {
         let mut known = Known {
             server: None,
             end: self.initialize(&"initialize".into()).await,
@@ -124,7 +124,7 @@ impl Session {
         let repeats = self.initialize_repeats().await;
         self.drain_console();
         (surface.console, surface.console_mcp, surface.console_tools) = self.console;
-        self.facts = discover(&surface, trust);
+        self.facts = discover(&surface, permission);
         let capabilities = &mut self.facts.capabilities;
         capabilities.insert(self.transport.name().into());
         if self.says_hello || self.transport == Transport::WebSocket {

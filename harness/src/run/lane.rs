@@ -238,14 +238,14 @@ impl Lane<'_, '_> {
                 .finish(report, outcome, &self.plan.ruling(), self.reporters);
             return Ok(());
         }
-        let mut known = session.get_to_know(self.plan.dut.trust()).await;
+        let mut known = session.get_to_know(&self.plan.dut.permission()).await;
         if known.end == Exchange::Gone {
             // It was lost while it got known: once may be an accident, and tells little.
             session.wait_for_exit().await;
             let again: Arc<str> = "again".into();
             session.mark(&again, Mark::SecondAttempt);
             if session.reconnect(&again, &mut self.dialing).await {
-                known = session.get_to_know(self.plan.dut.trust()).await;
+                known = session.get_to_know(&self.plan.dut.permission()).await;
             }
         }
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);

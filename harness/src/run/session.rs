@@ -32,6 +32,9 @@ use crate::random::Random;
 /// How long a console line is waited for: it crosses another channel than the answer did.
 const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the acknowledgement of a message is waited for once it is answered.
+const ACKNOWLEDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -131,6 +134,9 @@ pub(crate) struct Session {
     /// Whether a console is attached, and whether it shows tagged lines and the boot's tool list.
     pub(crate) console: (bool, bool, bool),
     console_patience: Duration,
+    acknowledgement_patience: Duration,
+    /// Messages of this link whose acknowledgement has not come yet.
+    unacknowledged: usize,
     began: Instant,
     seq: u64,
     case: Arc<str>,
@@ -177,6 +183,8 @@ impl Session {
             crashed: false,
             console: (false, false, false),
             console_patience: CONSOLE_PATIENCE,
+            acknowledgement_patience: ACKNOWLEDGEMENT_PATIENCE,
+            unacknowledged: 0,
             began: Instant::now(),
             seq: 0,
             case: "".into(),
@@ -299,6 +307,7 @@ impl Session {
         if manner == Manner::Acknowledged && self.transport == Transport::Mqtt {
             let note = MqttNote::AckWanted;
             self.enter(Some(at), What::Mqtt { note });
+            self.unacknowledged += 1;
         }
         let link = self.link.as_mut()?;
         let sent = match (&frame, manner) {
@@ -396,6 +405,19 @@ impl Session {
         open
     }
 
+    /// Waits until the device has acknowledged what was sent to it so: it may do so after it has
+    /// answered.
+    pub(crate) async fn wait_for_acknowledgement(&mut self, at: &Arc<str>) {
+        let until = Instant::now() + self.acknowledgement_patience;
+        while self.unacknowledged > 0 {
+            let seen = |seen| seen == Seen::Acknowledged;
+            if !self.wait_for(at, until, seen).await {
+                self.acknowledgement_patience = ACKNOWLEDGEMENT_PATIENCE / 10;
+                return;
+            }
+        }
+    }
+
     /// Says nothing until the device sends what it promised in its CONNECT. The endpoint ends the
     /// connection of one that does not.
     pub(crate) async fn wait_for_keep_alive(&mut self, at: &Arc<str>) {
@@ -444,7 +466,12 @@ impl Session {
             exchange = self.http.next() => self.requested(exchange),
             incoming = link.recv() => match incoming {
                 Ok(Incoming::Frame(frame)) => self.frame(at, frame),
-                Ok(Incoming::Note(note)) => Next::Seen(self.enter(at, What::Mqtt { note }).1),
+                Ok(Incoming::Note(note)) => {
+                    if note == MqttNote::Acknowledged {
+                        self.unacknowledged = self.unacknowledged.saturating_sub(1);
+                    }
+                    Next::Seen(self.enter(at, What::Mqtt { note }).1)
+                }
                 Err(lost) => {
                     self.lost(lost);
                     Next::Gone
@@ -606,6 +633,7 @@ impl Session {
     pub(crate) fn drop_link(&mut self, why: &str) {
         if let Some(link) = self.link.take() {
             link.abort();
+            self.unacknowledged = 0;
             self.enter(
                 None,
                 What::LinkDown {
@@ -619,6 +647,7 @@ impl Session {
 
     fn lost(&mut self, lost: LinkLost) {
         self.link = None;
+        self.unacknowledged = 0;
         let why = lost.to_string();
         let (by, breach) = match lost {
             // Nobody who reads: the device ended the conversation.

@@ -131,6 +131,9 @@ impl Session {
             }
         }
         let end = self.exchange(at, Role::Stimulus, frame, manner(step)).await;
+        if step.acknowledged {
+            self.wait_for_acknowledgement(at).await;
+        }
         if watched && end == Exchange::Settled {
             return match self.status(&side(at, "after"), Role::Probe).await {
                 Exchange::Ignored => Exchange::Settled,

@@ -1,17 +1,17 @@
 //! The device under test: how it is named on the command line and how it is started.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+mod file;
+mod native;
 
-use mcp_hil_core::capability::Trust;
+use std::path::{Path, PathBuf};
+
+use mcp_hil_core::capability::{Permission, Trust};
 use mcp_hil_core::transcript::Transport;
 use mcp_hil_rig::{Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
 
-/// The package of the native reference device, and its program.
-const NATIVE_PACKAGE: &str = "reference-native";
-const NATIVE_PROGRAM: &str = "mcp-hil-native";
+pub use file::{DutFile, MqttFile, ToolsFile};
 
 /// A device under test.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct Dut {
     pub name: String,
     /// How it is run.
     pub how: How,
+    /// What its file says beyond that.
+    pub file: Option<DutFile>,
 }
 
 /// How a device is run.
@@ -39,17 +41,30 @@ pub enum How {
 }
 
 impl Dut {
-    /// Reads a `--dut` argument: `native`, `exec:<command>` or `wait`.
+    /// Reads a `--dut` argument: `native`, `exec:<command>`, `wait`, or the path of a file.
     ///
     /// # Errors
     ///
     /// Another word, an empty command, or a reference device that is neither built nor buildable.
     pub fn parse(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
+        if spec.ends_with(".toml") {
+            let file = DutFile::read(Path::new(spec))?;
+            let dut = Self::parse_target(&file.target, mutant)?;
+            return Ok(Self {
+                name: file.name.clone(),
+                file: Some(file),
+                ..dut
+            });
+        }
+        Self::parse_target(spec, mutant)
+    }
+
+    fn parse_target(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
-                let program = native_program()?;
+                let program = native::program()?;
                 let mutant = mutant
-                    .map(|name| known_mutant(&program, name))
+                    .map(|name| native::known_mutant(&program, name))
                     .transpose()?;
                 ("native", How::Native { program, mutant })
             }
@@ -60,7 +75,8 @@ impl Dut {
             _ => {
                 return Err(Refusal::usage(
                     format!(
-                        "unknown device `{spec}`: expected `native`, `exec:<command>` or `wait`"
+                        "unknown device `{spec}`: expected `native`, `exec:<command>`, `wait` or a \
+                         file `*.toml`"
                     ),
                     "for example `--dut exec:'python3 my_device.py'`",
                 ));
@@ -75,6 +91,7 @@ impl Dut {
         Ok(Self {
             name: name.to_owned(),
             how,
+            file: None,
         })
     }
 
@@ -98,10 +115,16 @@ impl Dut {
     }
 
     /// Which of its tools may be called.
-    pub fn trust(&self) -> Trust {
-        match self.how {
-            How::Native { .. } | How::Exec(_) => Trust::Simulated,
-            How::Wait => Trust::WellKnown,
+    pub fn permission(&self) -> Permission {
+        let tools = self.file.as_ref().map(|file| file.tools.clone());
+        let ToolsFile { allow, deny } = tools.unwrap_or_default();
+        Permission {
+            trust: match self.how {
+                How::Native { .. } | How::Exec(_) => Trust::Simulated,
+                How::Wait => Trust::WellKnown,
+            },
+            allow,
+            deny,
         }
     }
 
@@ -147,6 +170,9 @@ impl Dut {
 
     /// The `--dut` argument that means this device.
     pub fn spec(&self) -> String {
+        if let Some(file) = &self.file {
+            return quote(&file.path);
+        }
         match &self.how {
             How::Native { mutant: None, .. } => "native".into(),
             How::Native {
@@ -192,122 +218,13 @@ impl Dut {
                 .env("MCP_HIL_MQTT_CLIENT_ID", &plan.mqtt.client_id)
                 .env("MCP_HIL_MQTT_USERNAME", &plan.mqtt.username)
                 .env("MCP_HIL_MQTT_PASSWORD", &plan.mqtt.password)
-                .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic),
+                .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic)
+                .env("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &plan.mqtt.subscribe_topic),
         };
         Target::Process(Process::new(command))
     }
 }
 
-/// The name of a mutant that the device knows.
-fn known_mutant(program: &Path, name: &str) -> Result<String, Refusal> {
-    let listed = std::process::Command::new(program)
-        .arg("--list-mutants")
-        .output();
-    let listed = listed.map_err(|error| {
-        Refusal::bench(
-            format!(
-                "cannot start the reference device `{}`: {error}",
-                program.display()
-            ),
-            "check MCP_HIL_NATIVE",
-        )
-    })?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    let mut names = text.lines().filter_map(|line| line.split('\t').next());
-    if names.clone().any(|known| known == name) {
-        return Ok(name.to_owned());
-    }
-    let hint = match mcp_hil_core::problem::nearest(name, &mut names) {
-        Some(near) => format!("did you mean `{near}`? "),
-        None => String::new(),
-    };
-    Err(Refusal::usage(
-        format!("the native device has no mutant `{name}`"),
-        &format!("{hint}`mcp-hil-native --list-mutants` lists all"),
-    ))
-}
-
 fn quote(command: &str) -> String {
     format!("'{}'", command.replace('\'', r"'\''"))
-}
-
-/// Finds the reference device: named by `MCP_HIL_NATIVE`, built from the source tree that this
-/// program came from, or beside this program.
-fn native_program() -> Result<PathBuf, Refusal> {
-    if let Some(named) = std::env::var_os("MCP_HIL_NATIVE") {
-        return Ok(named.into());
-    }
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    if let Some(tree) = tree.filter(|tree| tree.join("firmware/native/Cargo.toml").exists()) {
-        return build(tree);
-    }
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|own| Some(own.parent()?.join(NATIVE_PROGRAM)));
-    beside.filter(|path| path.exists()).ok_or_else(|| {
-        Refusal::bench(
-            format!("the reference device `{NATIVE_PROGRAM}` is not here, and neither is its source"),
-            "name its program in MCP_HIL_NATIVE, or test a device of your own with `--dut exec:<command>`",
-        )
-    })
-}
-
-/// Whether a build of the reference device lies where cargo puts it as a rule: good enough to say
-/// something before a long wait, not to rely on.
-fn looks_built(tree: &Path) -> bool {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from);
-    let profile = if cfg!(debug_assertions) {
-        "debug"
-    } else {
-        "release"
-    };
-    target.join(profile).join(NATIVE_PROGRAM).exists()
-}
-
-/// Builds the reference device in the profile that this program was built in. Takes a moment the
-/// first time, and next to nothing after that.
-fn build(tree: &Path) -> Result<PathBuf, Refusal> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(&cargo);
-    command
-        .current_dir(tree)
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            NATIVE_PACKAGE,
-            "--bin",
-            NATIVE_PROGRAM,
-        ])
-        .args(["--message-format", "json-render-diagnostics"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    if !looks_built(tree) {
-        eprintln!("building the reference device; this takes a moment, the first time only");
-    }
-    let failed = |what: String| {
-        Refusal::bench(
-            format!("cannot build the reference device: {what}"),
-            "run `cargo build --package reference-native` in the source tree to see why",
-        )
-    };
-    let output = command
-        .output()
-        .map_err(|error| failed(format!("`cargo` does not start: {error}")))?;
-    if !output.status.success() {
-        return Err(failed(format!(
-            "`cargo build` ended with {}",
-            output.status
-        )));
-    }
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter_map(|message| Some(message.get("executable")?.as_str()?.into()))
-        .next_back()
-        .ok_or_else(|| failed("cargo named no program".into()))
 }
