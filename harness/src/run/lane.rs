@@ -176,7 +176,7 @@ async fn open(
 }
 
 /// The time that devices are told. Their local time is UTC: nothing depends on it.
-fn clock() -> ServerTime {
+pub(crate) fn clock() -> ServerTime {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     ServerTime {
         timestamp_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),

@@ -482,12 +482,7 @@ impl Session {
             exchange = self.http.next() => self.requested(exchange),
             incoming = link.recv() => match incoming {
                 Ok(Incoming::Frame(frame)) => self.frame(at, frame),
-                Ok(Incoming::Note(note)) => {
-                    if note == MqttNote::Acknowledged {
-                        self.unacknowledged = self.unacknowledged.saturating_sub(1);
-                    }
-                    Next::Seen(self.enter(at, What::Mqtt { note }).1)
-                }
+                Ok(Incoming::Note(note)) => self.note(at, note),
                 Err(lost) => {
                     self.lost(lost);
                     Next::Gone
@@ -524,13 +519,30 @@ impl Session {
             return Next::Gone;
         }
         let (_, seen) = self.enter(at, What::Received { frame });
-        if !matches!(seen, Seen::Answer(_)) {
-            self.unasked += 1;
-            if self.unasked == MAX_UNASKED_FRAMES_PER_CASE {
-                self.limit("MAX_UNASKED_FRAMES_PER_CASE", MAX_UNASKED_FRAMES_PER_CASE);
-                self.drop_link("the device floods the link");
-                return Next::Gone;
-            }
+        match seen {
+            Seen::Answer(_) => Next::Seen(seen),
+            _ => self.unasked(seen),
+        }
+    }
+
+    /// Takes in what happened below the messages.
+    fn note(&mut self, at: Option<&Arc<str>>, note: MqttNote) -> Next {
+        let wanted = note == MqttNote::Acknowledged;
+        let (_, seen) = self.enter(at, What::Mqtt { note });
+        if wanted {
+            self.unacknowledged = self.unacknowledged.saturating_sub(1);
+            return Next::Seen(seen);
+        }
+        self.unasked(seen)
+    }
+
+    /// Counts what nobody asked for. A device that does not stop is left.
+    fn unasked(&mut self, seen: Seen) -> Next {
+        self.unasked += 1;
+        if self.unasked == MAX_UNASKED_FRAMES_PER_CASE {
+            self.limit("MAX_UNASKED_FRAMES_PER_CASE", MAX_UNASKED_FRAMES_PER_CASE);
+            self.drop_link("the device floods the link");
+            return Next::Gone;
         }
         Next::Seen(seen)
     }
@@ -578,9 +590,18 @@ impl Session {
             self.identity = Identity::of_exchange(&exchange).or(self.identity.take());
             self.bootstrapped = true;
         }
+        let before = self.bytes;
+        self.bytes += exchange.body.as_ref().map_or(0, Frame::len);
+        if self.bytes > MAX_BYTES_PER_CASE || self.unasked >= MAX_UNASKED_FRAMES_PER_CASE {
+            // A flood is told of once, and not kept.
+            if before <= MAX_BYTES_PER_CASE && self.unasked < MAX_UNASKED_FRAMES_PER_CASE {
+                self.limit("MAX_BYTES_PER_CASE", MAX_BYTES_PER_CASE);
+            }
+            return Next::Seen(Seen::Other);
+        }
         let exchange = Box::new(exchange);
         let (_, seen) = self.enter(None, What::Http { exchange });
-        Next::Seen(seen)
+        self.unasked(seen)
     }
 
     /// Waits until the next packet of audio comes.

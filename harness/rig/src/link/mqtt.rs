@@ -1,11 +1,7 @@
 //! A live connection over MQTT: the harness is the broker's side and pushes PUBLISH packets on
 //! the device's own connection, whether it has subscribed or not (device-protocol 3.1).
 
-use std::{
-    collections::VecDeque,
-    io,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, io, time::Duration};
 
 use bytes::{Buf, BytesMut};
 use mcp_hil_core::{
@@ -24,7 +20,7 @@ use tokio::{
     io::Interest,
     net::TcpStream,
     sync::oneshot,
-    time::{timeout, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{Incoming, LinkLost, SEND_DEADLINE};
@@ -167,7 +163,7 @@ impl MqttLink {
         let ready = tokio::select! {
             ready = async {
                 match keep_alive {
-                    Some(most) => timeout_at((self.heard + most).into(), ready).await,
+                    Some(most) => timeout_at(self.heard + most, ready).await,
                     None => Ok(ready.await),
                 }
             } => ready,
