@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::check::{CaseOutcome, Judge, VISION_AUTHORIZED};
 use mcp_hil_core::transcript::{
-    AudioSeen, Entry, HttpEndpoint, HttpExchange, Role, Transport, Upload, What,
+    AudioSeen, Entry, HttpEndpoint, HttpExchange, MqttConnect, Role, Transport, Upload, What,
 };
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
@@ -350,6 +350,78 @@ fn audio_ends_with_the_goodbye(
     play.at_us = 3_000_000;
     play.audio(seen(9, idle_ms));
     assert_eq!(play.broken("channel."), broken);
+}
+
+#[rstest]
+#[case::goes_on(0, None, Some(true))]
+#[case::stops(2_500, None, Some(false))]
+#[case::says_why(2_500, Some("listen"), None)]
+fn audio_goes_on_after_the_goodbye_of_another_session(
+    #[case] idle_ms: u64,
+    #[case] says: Option<&str>,
+    #[case] held: Option<bool>,
+) {
+    let mut play = Play::new();
+    play.link_up(MAC).audio(seen(3, 0));
+    goodbye(&mut play, "t");
+    // Too early to tell.
+    play.at_us = 400_000;
+    play.audio(seen(4, 0));
+    if let Some(kind) = says {
+        let text = json!({"session_id": "s", "type": kind, "state": "stop"}).to_string();
+        play.enter(What::Received {
+            frame: Frame::Text(text),
+        });
+    }
+    play.at_us = 3_000_000;
+    play.audio(seen(9, idle_ms));
+    let outcome = play.outcome();
+    let slug = "session.goodbye-foreign";
+    assert_eq!(outcome.exercised.contains(slug), held.is_some());
+    let broken = outcome.judgements.iter().any(|j| j.requirement == slug);
+    assert_eq!(broken, held == Some(false));
+}
+
+#[test]
+fn a_device_that_sent_no_audio_before_owes_none_after_a_goodbye() {
+    let mut play = Play::new();
+    play.link_up(MAC).audio(seen(0, 0));
+    goodbye(&mut play, "t");
+    play.at_us = 3_000_000;
+    play.audio(seen(0, 0));
+    let slug = "session.goodbye-foreign";
+    assert!(!play.outcome().exercised.contains(slug));
+}
+
+#[rstest]
+#[case::as_told(2, Some(2), Some(true))]
+#[case::shorter(1, Some(2), Some(true))]
+#[case::its_own(240, Some(2), Some(false))]
+#[case::none(0, Some(2), Some(false))]
+#[case::nothing_told(240, None, None)]
+fn connect_promises_the_configured_keep_alive(
+    #[case] keep_alive_s: u16,
+    #[case] given_keep_alive_s: Option<u16>,
+    #[case] held: Option<bool>,
+) {
+    let mut play = Play::new();
+    play.enter(What::LinkUp {
+        transport: Transport::Mqtt,
+        mqtt: Some(MqttConnect {
+            keep_alive_s,
+            given_keep_alive_s,
+            ..MqttConnect::default()
+        }),
+        session_id: "s".into(),
+        path: String::new(),
+        token_given: false,
+        headers: [].into(),
+    });
+    let outcome = play.outcome();
+    let slug = "mqtt.keep-alive-configured";
+    assert_eq!(outcome.exercised.contains(slug), held.is_some());
+    let broken = outcome.judgements.iter().any(|j| j.requirement == slug);
+    assert_eq!(broken, held == Some(false));
 }
 
 #[test]

@@ -66,6 +66,11 @@ impl Channel {
         }
     }
 
+    /// The device said something of its own, or is gone: where its audio stops, that may be why.
+    pub(crate) fn unsettled(&mut self) {
+        self.foreign_us = None;
+    }
+
     /// A summary of what has come.
     pub(crate) fn heard(&mut self, seen: &AudioSeen, at_us: u64, seq: u64, sink: &mut Sink) {
         if seen.packets < self.packets {

@@ -184,6 +184,7 @@ impl Judge {
             What::LinkDown { by, why, breach } => {
                 self.link.down(*by);
                 self.mqtt.link_down();
+                self.channel.unsettled();
                 if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
                     mqtt::judge_breach(breach, why, logged.entry.seq, &mut self.sink);
                 } else if *by == Party::Device {
@@ -420,6 +421,7 @@ impl Judge {
         self.link
             .own_message(&message.envelope, seq, &mut self.sink);
         if message.kind() != Some("mcp") {
+            self.channel.unsettled();
             let unknown = Owes::Silence("envelope.unknown-type-ignored");
             let own = message
                 .kind()
