@@ -110,7 +110,9 @@ pub(crate) async fn run(
         if session.judge.has_notified() {
             session.facts.capabilities.insert("notifications".into());
         }
-        end.facts = session.connected.then(|| session.facts.clone());
+        end.facts = session
+            .connected
+            .then(|| session.recorder.without_secrets(&session.facts));
     }
     end.interrupted = session.is_interrupted();
     session.target.stop().await;
@@ -228,10 +230,10 @@ impl Lane<'_, '_> {
             return Ok(());
         }
         if !session.connected {
-            if !session.refused {
+            let Some(why) = session.refused else {
                 return Err(self.no_connection(session, &url));
-            }
-            self.give_up("the device presents another user name or password than it was given");
+            };
+            self.give_up(why);
             let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
             let outcome = session.judge.end_case(None, &session.facts);
             self.book
@@ -255,7 +257,7 @@ impl Lane<'_, '_> {
             transport: report.transport.clone(),
             server: known.server,
             identity: session.identity.clone(),
-            facts: session.facts.clone(),
+            facts: session.recorder.without_secrets(&session.facts),
             took_us: report.took_us,
         }));
         if session.link.is_none() {

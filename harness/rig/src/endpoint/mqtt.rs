@@ -149,6 +149,8 @@ async fn handshake(
             client_id: connect.client_id,
             given_client_id: terms.client_id.clone(),
             keep_alive_s: connect.keep_alive,
+            // Who holds the configuration knows whether the device has fetched it.
+            given_keep_alive_s: None,
             clean_session: connect.clean_session,
             will: connect.last_will.is_some(),
             credentials: given.is_some(),
