@@ -192,7 +192,10 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
     let mut answered = BTreeMap::new();
     for entry in entries {
         match &entry.what {
-            What::Sent { role, frame } if matches!(role, Role::Stimulus | Role::Probe) => {
+            What::Sent {
+                role: Role::Stimulus | Role::Probe,
+                frame,
+            } => {
                 if let (Some(step), Some((key, asked, text))) = (&entry.step, request(frame)) {
                     open.insert(key, ((entry.case.clone(), step.clone()), asked, text));
                 }
