@@ -8,8 +8,10 @@ use common::{By, CAPABILITIES, Script, catalogue, expectations, scripts};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-const AREAS: [&str; 14] = [
+const AREAS: [&str; 16] = [
+    "channel",
     "hello",
+    "mqtt",
     "envelope",
     "jsonrpc",
     "ids",
@@ -26,7 +28,7 @@ const AREAS: [&str; 14] = [
 ];
 
 /// Actions and the members that they take; no members where the action takes any JSON or text.
-const ACTIONS: [(&str, &[&str]); 15] = [
+const ACTIONS: [(&str, &[&str]); 17] = [
     ("request", &["method", "params", "id"]),
     ("call", &["tool", "arguments", "id", "meta"]),
     ("status", &[]),
@@ -40,10 +42,13 @@ const ACTIONS: [(&str, &[&str]); 15] = [
     ("list", &["withUserTools", "cursor"]),
     ("burst", &[]),
     ("drop", &["after"]),
+    ("audio", &[]),
     ("console", &[]),
+    ("keep_alive", &[]),
     ("each", &[]),
 ];
-const MODIFIERS: [&str; 8] = [
+const MODIFIERS: [&str; 9] = [
+    "qos",
     "expect",
     "bind",
     "unchanged",
