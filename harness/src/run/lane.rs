@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, Transport, What};
-use mcp_hil_core::verdict::Verdict;
+use mcp_hil_core::verdict::{Judgement, Outcome, Verdict};
 use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, ServerTime};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -228,12 +228,18 @@ impl Lane<'_, '_> {
             return Ok(());
         }
         if !session.connected {
-            if !session.refused {
-                return Err(self.no_connection(session, &url));
-            }
-            self.give_up("the device presents another user name or password than it was given");
-            let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
+            let error = self.no_connection(session, &url);
             let outcome = session.judge.end_case(None, &session.facts);
+            let broken = |judgement: &Judgement| matches!(judgement.outcome, Outcome::Broken(_));
+            if session.refused {
+                self.give_up("the device presents another user name or password than it was given");
+            } else if !session.bootstrapped && outcome.judgements.iter().any(broken) {
+                // It was not given what it needs to connect, for a reason of its own.
+                self.give_up("the device did not ask for its configuration as servers want it");
+            } else {
+                return Err(error);
+            }
+            let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
             self.book
                 .finish(report, outcome, &self.plan.ruling(), self.reporters);
             return Ok(());

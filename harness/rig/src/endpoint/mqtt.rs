@@ -26,7 +26,7 @@ use crate::{
     error::RigError,
     link::{
         Handshake, Link, Wire,
-        mqtt::{MqttLink, Terms, modernise},
+        mqtt::{MqttLink, Terms, modernise, reserved_flags},
     },
 };
 
@@ -111,7 +111,7 @@ async fn handshake(
         .set_nodelay(true)
         .map_err(|error| Refusal::other(format!("TCP_NODELAY: {error}")))?;
     let mut input = BytesMut::new();
-    let (connect, level) = read_connect(&mut stream, &mut input).await?;
+    let (connect, level, fault) = read_connect(&mut stream, &mut input).await?;
     let given = terms.credentials.as_ref();
     if let Some(why) = given.and_then(|given| wrong_login(given, connect.login.as_ref())) {
         answer(&mut stream, ConnectReturnCode::BadUserNamePassword).await;
@@ -137,6 +137,7 @@ async fn handshake(
             publish_topic: terms.publish_topic.clone(),
         },
         replaced,
+        fault,
     );
     let handshake = Handshake {
         path: String::new(),
@@ -156,26 +157,27 @@ async fn handshake(
     Ok(Link::new(Wire::Mqtt(Box::new(wire)), handshake))
 }
 
-/// Reads the CONNECT packet, and the level that it names.
+/// Reads the CONNECT packet: with the level that it names, and what is wrong with its flags.
 async fn read_connect(
     stream: &mut TcpStream,
     input: &mut BytesMut,
-) -> Result<(Connect, u8), Refusal> {
+) -> Result<(Connect, u8, Option<&'static str>), Refusal> {
     let mut level = None;
     loop {
         if level.is_none() {
             level = modernise(input);
         }
+        let is_connect = input.first().is_some_and(|byte| byte >> 4 == 1);
+        if is_connect && level.is_some_and(|level| !(3..=4).contains(&level)) {
+            return Err(refuse_level(stream, level).await);
+        }
+        let fault = reserved_flags(input);
         match Packet::read(input, MAX_CONNECT_BYTES) {
             Ok(Packet::Connect(connect)) if connect.protocol == Protocol::V4 => {
-                return Ok((connect, level.unwrap_or(4)));
+                return Ok((connect, level.unwrap_or(4), fault));
             }
             Ok(Packet::Connect(_)) | Err(CodecError::InvalidProtocolLevel(_)) => {
-                answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
-                let level = level.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
-                return Err(Refusal::other(format!(
-                    "MQTT protocol level {level}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
-                )));
+                return Err(refuse_level(stream, level).await);
             }
             Ok(_) => {
                 let why = "the first packet is not CONNECT (MQTT 3.1.1, 3.1.0)";
@@ -195,6 +197,15 @@ async fn read_connect(
             Err(error) => return Err(Refusal::other(error.to_string())),
         }
     }
+}
+
+/// Tells a client that its version of MQTT is not spoken here.
+async fn refuse_level(stream: &mut TcpStream, level: Option<u8>) -> Refusal {
+    answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
+    let level = level.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+    Refusal::other(format!(
+        "MQTT protocol level {level}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
+    ))
 }
 
 /// Sends CONNACK. A device that is gone already shows it when it is read from.
