@@ -19,8 +19,9 @@ use mcp_hil::event::{CaseReport, Event, Summary};
 use mcp_hil::plan::Plan;
 use mcp_hil::report::{JunitFile, RecordFile, Reporter, Reporters};
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{self, What};
+use mcp_hil_core::transcript::{self, Transport, What};
 use mcp_hil_core::wire::Frame;
+use mcp_hil_rig::{Endpoint, Incoming, Knock, MqttTerms};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use tokio::sync::watch;
@@ -54,10 +55,19 @@ fn main() -> Result<()> {
     let bench = Bench::new()?;
     println!("{:<58} {:>9}  target", "", "measured");
     let name = "exchanges, checked and recorded / raw WebSocket ping-pong";
-    bench.throughput(name)?;
+    bench.throughput(name, Transport::WebSocket)?;
     {
         let _pinned = OneCpu::pin()?;
-        bench.throughput("  the same, both processes on one CPU")?;
+        bench.throughput(
+            "  the same, both processes on one CPU",
+            Transport::WebSocket,
+        )?;
+    }
+    let name = "the same / raw MQTT ping-pong through the same endpoint";
+    bench.throughput(name, Transport::Mqtt)?;
+    {
+        let _pinned = OneCpu::pin()?;
+        bench.throughput("  the same, both processes on one CPU", Transport::Mqtt)?;
     }
     bench.silence("200 silent cases / 200 answered ones, wall time", 5, None)?;
     bench.silence(
@@ -104,7 +114,7 @@ impl Bench {
     }
 
     /// Exchanges per second over raw messages per second of the same mean size.
-    fn throughput(&self, name: &str) -> Result<()> {
+    fn throughput(&self, name: &str, transport: Transport) -> Result<()> {
         const CASES: usize = 20;
         const ROWS: usize = 25;
         const ROUNDS: usize = 7;
@@ -112,14 +122,18 @@ impl Bench {
         let (mut ratios, mut rates, mut raw_rates) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let mut plan = self.plan()?;
+            plan.transports = vec![transport];
             plan.cases = repeated(&plan, CASES, &table(ROWS, ANSWERED))?;
             let times = self.case_times(&plan)?;
             let rate = rate_of(exchanges, times);
-            let bytes = mean_message(&plan.folder, &plan.cases[0].id)?;
+            let bytes = mean_message(&plan.folder.join(transport.name()), &plan.cases[0].id)?;
             std::fs::remove_dir_all(&plan.folder)?;
-            let raw_times = self
-                .runtime
-                .block_on(self.raw_batches(CASES, exchanges, bytes))?;
+            let raw_times = self.runtime.block_on(async {
+                match transport {
+                    Transport::WebSocket => self.raw_batches(CASES, exchanges, bytes).await,
+                    Transport::Mqtt => self.raw_mqtt_batches(CASES, exchanges, bytes).await,
+                }
+            })?;
             let raw_rate = rate_of(exchanges, raw_times);
             ratios.push(rate / raw_rate);
             rates.push(rate);
@@ -167,6 +181,42 @@ impl Bench {
             times.push(began.elapsed());
         }
         drop(socket);
+        device.wait()?;
+        Ok(times)
+    }
+
+    /// Times of batches of ping-pong with the device's process and its MQTT client, through the
+    /// endpoint of the harness and nothing above it.
+    async fn raw_mqtt_batches(
+        &self,
+        batches: usize,
+        exchanges: usize,
+        bytes: usize,
+    ) -> Result<Vec<Duration>> {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut endpoint = Endpoint::mqtt(address, MqttTerms::default()).await?;
+        let mut device = Command::new(&self.program)
+            .arg("--echo")
+            .env("MCP_HIL_TRANSPORT", "mqtt")
+            .env("MCP_HIL_MQTT_ENDPOINT", endpoint.url())
+            .env("MCP_HIL_MQTT_CLIENT_ID", "echo")
+            .env("MCP_HIL_MQTT_PUBLISH_TOPIC", "echo")
+            .spawn()?;
+        let Knock::Link(mut link) = endpoint.accept().await else {
+            return Err("the device was refused".into());
+        };
+        let frame = Frame::Text("x".repeat(bytes));
+        let mut times = Vec::new();
+        for _ in 0..batches {
+            let began = Instant::now();
+            for _ in 0..exchanges {
+                link.send(&frame).await?;
+                while !matches!(link.recv().await?, Incoming::Frame(answer) if answer == frame) {}
+            }
+            times.push(began.elapsed());
+        }
+        drop(link);
+        drop(endpoint);
         device.wait()?;
         Ok(times)
     }

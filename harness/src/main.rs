@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, Sut,
+    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, ServeArgs, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{exit, explain, gateway, run, sut};
+use mcp_hil::{exit, explain, gateway, run, serve, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
+        Command::Serve(args) => serve_devices(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
         eprintln!("mcp-hil: {refusal}");
@@ -68,6 +69,17 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     // What is still running are handshakes of strangers; nobody waits for them.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(async {
+        let mut stopping = Stopping::new();
+        serve::serve(args, stopping.next()).await
+    });
+    // A thread may still wait for a line on standard input.
+    runtime.shutdown_background();
+    done.map(|()| exit::CONFORMING)
 }
 
 fn run_gateway(args: &GatewayArgs) -> Result<u8, Refusal> {

@@ -62,7 +62,7 @@ impl From<Problem> for Refusal {
 pub(crate) const SHORTEST_TOKEN: usize = 8;
 
 /// The keep-alive that a device is told, in seconds: short, so that a run sees it kept.
-const KEEP_ALIVE_S: u16 = 2;
+pub(crate) const KEEP_ALIVE_S: u16 = 2;
 
 /// What is going to run.
 #[derive(Debug)]

@@ -17,6 +17,18 @@ impl Random {
         RandomState::new().hash_one(std::process::id()) % 1_000_000_000
     }
 
+    /// Bytes that nobody can guess, from the system: for what guards something.
+    ///
+    /// # Errors
+    ///
+    /// The system has no source of chance.
+    pub fn secret<const N: usize>() -> std::io::Result<[u8; N]> {
+        use std::io::Read;
+        let mut bytes = [0; N];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Draws the next number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,9 @@
 //! Every check is proven twice: the good device has no finding, and for each requirement there is
 //! a mutant of the device that breaks it and is caught.
 //!
-//! `mutants.toml` names, for each mutant, the cases and requirements that kill it. The mutants run
-//! against just these cases; what a whole run finds is what `mcp-hil run --mutant NAME` shows.
+//! `mutants.toml` names, for each mutant, the cases and requirements that kill it, and over which
+//! transport where that is not WebSocket. The mutants run against just these cases; what a whole run
+//! finds is what `mcp-hil run --mutant NAME` shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,21 +17,40 @@ use mcp_hil_core::catalogue::{Catalogue, Level, RuleSet};
 /// Runs at one time: they wait more than they work.
 const AT_ONCE: usize = 12;
 
-/// The kills of a mutant: case and requirement.
-type Kills = BTreeMap<String, Vec<(String, String)>>;
+/// What kills a mutant.
+#[derive(Debug)]
+struct Kill {
+    transport: String,
+    case: String,
+    requirement: String,
+}
+
+impl Kill {
+    /// Reads `case requirement` or `transport case requirement`.
+    fn read(text: &str) -> Self {
+        let words: Vec<&str> = text.split(' ').collect();
+        let (transport, case, requirement) = match words[..] {
+            [case, requirement] => ("websocket", case, requirement),
+            [transport @ ("mqtt" | "both"), case, requirement] => (transport, case, requirement),
+            _ => panic!("`{text}`: expected `case requirement`, perhaps with a transport before"),
+        };
+        Self {
+            transport: transport.to_owned(),
+            case: case.to_owned(),
+            requirement: requirement.to_owned(),
+        }
+    }
+}
+
+/// The kills of each mutant.
+type Kills = BTreeMap<String, Vec<Kill>>;
 
 fn kills() -> Kills {
     let text = include_str!("mutants.toml");
     let table: BTreeMap<String, Vec<String>> = toml::from_str(text).expect("mutants.toml is TOML");
     table
         .into_iter()
-        .map(|(mutant, kills)| {
-            let split = |kill: String| {
-                let (case, requirement) = kill.split_once(" ").expect("`case requirement`");
-                (case.to_owned(), requirement.to_owned())
-            };
-            (mutant, kills.into_iter().map(split).collect())
-        })
+        .map(|(mutant, kills)| (mutant, kills.iter().map(|kill| Kill::read(kill)).collect()))
         .collect()
 }
 
@@ -92,11 +112,18 @@ fn findings(record: &Record) -> BTreeSet<(String, String)> {
 
 #[test]
 fn the_good_device_has_no_finding() {
-    let record = run(&native(), "none", &["--strict"]);
-    let findings = findings(&record);
-    assert!(findings.is_empty(), "{findings:#?}");
-    assert_eq!(record.summary.exit, 0, "{:#?}", record.summary);
-    assert!(record.cases.len() > 80);
+    let native = native();
+    for (transport, cases) in [("websocket", 80), ("mqtt", 80), ("both", 160)] {
+        let record = run(
+            &native,
+            &format!("none-{transport}"),
+            &["--strict", "--transport", transport],
+        );
+        let findings = findings(&record);
+        assert!(findings.is_empty(), "{transport}: {findings:#?}");
+        assert_eq!(record.summary.exit, 0, "{transport}: {:#?}", record.summary);
+        assert!(record.cases.len() > cases, "{transport}");
+    }
 }
 
 #[test]
@@ -143,22 +170,31 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
 }
 
 /// Runs a mutant against the cases that are to kill it; what did not is told.
-fn survivals(native: &Path, mutant: &str, wanted: &[(String, String)]) -> Vec<String> {
-    let mut arguments = vec!["--mutant", mutant];
-    for (case, _) in wanted {
-        arguments.extend(["--only", case]);
+fn survivals(native: &Path, mutant: &str, wanted: &[Kill]) -> Vec<String> {
+    let transports: BTreeSet<&str> = wanted.iter().map(|kill| &*kill.transport).collect();
+    let mut alive = Vec::new();
+    for transport in transports {
+        let wanted = || wanted.iter().filter(|kill| kill.transport == transport);
+        // Stock devices may take a minute to connect again over MQTT; this one takes a moment.
+        let mut arguments = vec!["--mutant", mutant, "--transport", transport];
+        arguments.extend(["--redial-deadline", "2"]);
+        for kill in wanted() {
+            arguments.extend(["--only", &kill.case]);
+        }
+        if transport == "both" {
+            // Something to compare beside what the device says while it gets known.
+            arguments.extend(["--only", "arguments/missing", "--only", "vision/before"]);
+        }
+        let found = findings(&run(native, &format!("{mutant}-{transport}"), &arguments));
+        let killed = |kill: &&Kill| {
+            found.iter().any(|(case, broken)| {
+                *broken == kill.requirement && case.starts_with(kill.case.as_str())
+            })
+        };
+        let survived = wanted().filter(|kill| !killed(kill));
+        alive.extend(survived.map(|kill| format!("{mutant}: not by {kill:?}, but {found:?}")));
     }
-    let found = findings(&run(native, mutant, &arguments));
-    let killed = |(case, requirement): &&(String, String)| {
-        found
-            .iter()
-            .any(|(in_case, broken)| broken == requirement && in_case.starts_with(case.as_str()))
-    };
-    wanted
-        .iter()
-        .filter(|kill| !killed(kill))
-        .map(|kill| format!("{mutant}: not killed by {kill:?}, but by {found:?}"))
-        .collect()
+    alive
 }
 
 #[test]
@@ -168,7 +204,7 @@ fn every_requirement_has_a_mutant() {
     let killed: BTreeSet<String> = kills()
         .into_values()
         .flatten()
-        .map(|(_, requirement)| requirement)
+        .map(|kill| kill.requirement)
         .collect();
     let unproven: Vec<&str> = catalogue
         .iter()

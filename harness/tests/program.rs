@@ -41,7 +41,7 @@ fn one_command_builds_starts_and_judges_the_native_device() {
     assert!(place.latest().symlink_metadata().unwrap().is_symlink());
     assert!(
         place
-            .read("target/mcp-hil/latest/console.log")
+            .read("target/mcp-hil/latest/websocket/console.log")
             .contains("MCP: ")
     );
     for case in report["cases"].as_array().unwrap() {
@@ -130,7 +130,8 @@ fn normalised(mut report: Value) -> String {
     fn clean(value: &mut Value) {
         match value {
             Value::Object(members) => {
-                for name in ["took_us", "started", "run", "folder", "seq"] {
+                // The port of the HTTP endpoint is any that was free.
+                for name in ["took_us", "started", "run", "folder", "seq", "vision.url"] {
                     // The record's member `run` is an object, the name of a run is a text. Console
                     // lines come when they come, and count in `seq`.
                     if members.get(name).is_some_and(|member| !member.is_object()) {
@@ -254,7 +255,7 @@ fn a_device_is_told_where_to_dial_by_its_environment() {
         ])
         .end()
         .exits(0);
-    let console = place.read("target/mcp-hil/latest/console.log");
+    let console = place.read("target/mcp-hil/latest/websocket/console.log");
     for told in [
         "MCP_HIL_TRANSPORT=websocket",
         "MCP_HIL_WS_URL=ws://127.0.0.1:",
@@ -285,12 +286,18 @@ fn the_token_is_written_nowhere(#[case] argument: bool) {
     let done = done.exits(0);
     assert!(
         place
-            .read("target/mcp-hil/latest/console.log")
+            .read("target/mcp-hil/latest/websocket/console.log")
             .contains("I have ${MCP_HIL_WS_TOKEN}")
     );
     assert!(
         !done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN),
         "{done}"
+    );
+    // The token of pictures is made up, and told to the device alone.
+    assert!(
+        place
+            .read("target/mcp-hil/latest/report.json")
+            .contains("\"vision.token\": \"${MCP_HIL_VISION_TOKEN}\"")
     );
     let all = files(&place.path("."));
     assert!(all.len() > 50);

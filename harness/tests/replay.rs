@@ -8,14 +8,16 @@ use rstest::rstest;
 use serde_json::Value;
 use support::{Place, files};
 
-/// The last report of each case among events.
-fn cases(events: &[Value]) -> BTreeMap<String, Value> {
+/// The last report of each case over each transport among events.
+fn cases(events: &[Value]) -> BTreeMap<(String, String), Value> {
     let mut cases = BTreeMap::new();
     for event in events {
         if let Some("case-finished" | "case-revised") = event["event"].as_str() {
             let mut case = event.clone();
             case.as_object_mut().unwrap().remove("event");
-            cases.insert(case["case"].as_str().unwrap().to_owned(), case);
+            let [transport, name] =
+                ["transport", "case"].map(|name| case[name].as_str().unwrap().to_owned());
+            cases.insert((transport, name), case);
         }
     }
     cases
@@ -39,6 +41,30 @@ fn summary(events: &[Value]) -> Value {
 #[case::warnings(&["--mutant", "list-user-tools-unmarked"], 0)]
 #[case::strict(&["--mutant", "list-user-tools-unmarked", "--strict"], 1)]
 #[case::other_rules(&["--rules", "mcp-2024-11-05", "--rules", "jsonrpc-2.0"], 0)]
+#[case::over_mqtt(&["--transport", "mqtt"], 0)]
+#[case::over_both(&["--transport", "both"], 0)]
+#[case::header_of_audio(&["--transport", "mqtt", "--mutant", "channel-cut"], 1)]
+#[case::foreign_goodbye(
+    &["--transport", "mqtt", "--mutant", "session-goodbye-foreign-obeyed", "--strict"],
+    1
+)]
+#[case::keep_alive(
+    &["--transport", "mqtt", "--mutant", "mqtt-ping-never", "--only", "mqtt/"],
+    1
+)]
+#[case::no_reconnect(
+    &["--transport", "mqtt", "--mutant", "mqtt-no-reconnect", "--redial-deadline", "2"],
+    1
+)]
+#[case::password(&["--transport", "mqtt", "--mutant", "mqtt-password-cut"], 1)]
+#[case::no_configuration(&["--mutant", "bootstrap-get"], 1)]
+#[case::bootstrap(&["--transport", "both", "--mutant", "bootstrap-uuid-other", "--strict"], 1)]
+#[case::picture(&["--transport", "both", "--mutant", "vision-token-cut"], 1)]
+#[case::one_transport(&["--transport", "both", "--mutant", "transport-error-code"], 1)]
+#[case::other_words(
+    &["--transport", "both", "--mutant", "transport-status-member", "--strict"],
+    1
+)]
 #[case::a_part(&["--only", "list/", "--mutant", "page-cursor-loops"], 1)]
 fn a_replay_judges_as_the_run_did(#[case] args: &[&str], #[case] code: i32) {
     let place = Place::new();
@@ -65,7 +91,7 @@ fn a_replay_judges_as_the_run_did(#[case] args: &[&str], #[case] code: i32) {
     let (was, is) = (cases(&run), cases(&replay));
     assert!(was.keys().eq(is.keys()));
     for (case, was) in &was {
-        assert_eq!(was, &is[case], "{case}");
+        assert_eq!(was, &is[case], "{case:?}");
     }
     assert_eq!(summary(&run), summary(&replay));
     // The run's own files stay as they are; the report that was asked for is the run's again.
@@ -137,13 +163,13 @@ fn cut(text: &str) -> String {
 #[case::no_json(|text: &str| text.replacen('{', "(", 2), "line 1")]
 #[case::no_entry(|text: &str| format!("{{}}\n{text}"), "line 1")]
 fn a_damaged_transcript_is_named(#[case] damage: fn(&str) -> String, #[case] line: &str) {
-    let (place, file, text) = run_with("transcripts/ids.integers.jsonl");
+    let (place, file, text) = run_with("websocket/transcripts/ids.integers.jsonl");
     place.write(&file, damage(&text));
     let done = place
         .hil(["replay", "target/mcp-hil/latest"])
         .end()
         .exits(2);
-    done.says(&["transcripts/ids.integers.jsonl", line, "hint: "]);
+    done.says(&["websocket/transcripts/ids.integers.jsonl", line, "hint: "]);
 }
 
 #[rstest]
@@ -168,19 +194,20 @@ fn what_is_missing_is_named() {
     let replay = |run: &str| place.hil(["replay", run]).end().exits(2);
     replay("nowhere").says(&["nowhere/report.json", "hint: name the folder of a run"]);
     replay("target/mcp-hil").says(&["target/mcp-hil/report.json", "hint: "]);
-    std::fs::remove_dir_all(place.latest().join("transcripts")).unwrap();
-    replay("target/mcp-hil/latest").says(&["target/mcp-hil/latest/transcripts", "hint: "]);
+    std::fs::remove_dir_all(place.latest().join("websocket/transcripts")).unwrap();
+    replay("target/mcp-hil/latest")
+        .says(&["target/mcp-hil/latest/websocket/transcripts", "hint: "]);
 }
 
 #[test]
 fn a_transcript_that_is_gone_is_no_silent_pass() {
-    let (place, file, _) = run_with("transcripts/ids.integers.jsonl");
+    let (place, file, _) = run_with("websocket/transcripts/ids.integers.jsonl");
     std::fs::remove_file(place.path(&file)).unwrap();
     let done = place
         .hil(["replay", "target/mcp-hil/latest"])
         .end()
         .exits(2);
-    done.says(&["transcripts/ids.integers.jsonl", "hint: "]);
+    done.says(&["websocket/transcripts/ids.integers.jsonl", "hint: "]);
 }
 
 #[test]

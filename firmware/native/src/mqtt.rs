@@ -11,7 +11,7 @@ use std::time::Duration;
 use reference_device::MqttSettings;
 use rumqttc::{
     Client, Connection, ConnectionError, Event as PacketEvent, EventLoop, MqttOptions, Outgoing,
-    Packet, PingReq, QoS, Request,
+    Packet, PingReq, Publish, QoS, Request,
 };
 use tokio::runtime;
 use tokio::sync::oneshot;
@@ -41,6 +41,8 @@ pub(crate) struct ConnectPlan {
     pub(crate) ping_at_percent: Option<u32>,
     /// Acknowledge what came with QoS 1.
     pub(crate) acknowledges: bool,
+    /// Hand on what came with QoS 1.
+    pub(crate) reads_qos1: bool,
     /// Rewrites the packets on their way to the broker.
     pub(crate) tamper: Option<Tamper>,
 }
@@ -51,6 +53,7 @@ impl ConnectPlan {
             settings: settings.clone(),
             ping_at_percent: Some(50),
             acknowledges: true,
+            reads_qos1: true,
             tamper: None,
         }
     }
@@ -95,6 +98,10 @@ impl MqttLink {
         }
         let (client, connection) = prepare(&plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
         let (queue, events) = mpsc::channel();
+        let inbox = Inbox {
+            queue,
+            reads_qos1: plan.reads_qos1,
+        };
         let (consent, answer) = mpsc::channel();
         let (hang_up, end) = oneshot::channel();
         let interval = Duration::from_secs(plan.settings.keep_alive_s.into());
@@ -103,7 +110,7 @@ impl MqttLink {
             .map(|percent| interval * percent / 100)
             .filter(|interval| !interval.is_zero());
         let eventloop = connection.eventloop;
-        thread::spawn(move || pump(eventloop, ping_interval, &consent, queue, end));
+        thread::spawn(move || pump(eventloop, ping_interval, &consent, inbox, end));
         // The pump answers in any case, and hangs up if it cannot.
         answer.recv().unwrap_or(Err(NO_SYSTEM_CODE))?;
         Ok(MqttLink {
@@ -186,13 +193,28 @@ fn consent_of(answer: Result<PacketEvent, ConnectionError>) -> Result<(), i32> {
     }
 }
 
+/// Where messages go that have come.
+struct Inbox {
+    queue: Sender<Vec<u8>>,
+    reads_qos1: bool,
+}
+
+impl Inbox {
+    fn take(&self, message: &Publish) {
+        if self.reads_qos1 || message.qos == QoS::AtMostOnce {
+            // Nobody reads any more once the device hangs up.
+            let _ = self.queue.send(message.payload.to_vec());
+        }
+    }
+}
+
 /// Moves packets until the connection is gone or the device has let go of it. The queue ends when
 /// the socket is closed.
 fn pump(
     mut eventloop: EventLoop,
     ping_interval: Option<Duration>,
     consent: &Sender<Result<(), i32>>,
-    queue: Sender<Vec<u8>>,
+    inbox: Inbox,
     end: oneshot::Receiver<u64>,
 ) {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
@@ -201,17 +223,17 @@ fn pump(
         let answer = consent_of(eventloop.poll().await);
         let is_refused = answer.is_err();
         if consent.send(answer).is_ok() && !is_refused {
-            talk(&mut eventloop, ping_interval, &queue, end).await;
+            talk(&mut eventloop, ping_interval, &inbox, end).await;
         }
         drop(eventloop);
     });
-    drop(queue);
+    drop(inbox);
 }
 
 async fn talk(
     eventloop: &mut EventLoop,
     ping_interval: Option<Duration>,
-    queue: &Sender<Vec<u8>>,
+    inbox: &Inbox,
     mut end: oneshot::Receiver<u64>,
 ) {
     // The library would show life exactly when the interval is over. Firmware does it at half time,
@@ -245,8 +267,7 @@ async fn talk(
         };
         match event {
             Some(Ok(PacketEvent::Incoming(Packet::Publish(message)))) => {
-                // Nobody reads any more once the device hangs up.
-                let _ = queue.send(message.payload.to_vec());
+                inbox.take(&message);
             }
             Some(Ok(PacketEvent::Outgoing(Outgoing::Publish(_)))) => sent += 1,
             Some(Ok(_)) | None => {}

@@ -483,7 +483,7 @@ mod tests {
 
     #[test]
     fn capabilities_come_from_the_tools() {
-        let facts = discover(&surface(), Trust::WellKnown);
+        let facts = discover(&surface(), &Trust::WellKnown.into());
         for capability in [
             "tools",
             "status",
@@ -518,12 +518,12 @@ mod tests {
     #[test]
     fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
         assert!(
-            !discover(&surface(), Trust::WellKnown)
+            !discover(&surface(), &Trust::WellKnown.into())
                 .capabilities
                 .contains("boolean")
         );
         assert!(
-            discover(&surface(), Trust::Simulated)
+            discover(&surface(), &Trust::Simulated.into())
                 .capabilities
                 .contains("boolean")
         );

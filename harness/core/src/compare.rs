@@ -269,7 +269,13 @@ fn text(answer: &Map<String, Value>) -> Option<String> {
         return error.get("message")?.as_str().map(str::to_owned);
     }
     match view.get("json") {
-        Some(Value::Object(_) | Value::Array(_)) => None,
+        // What it reads changes by itself; which readings there are does not.
+        Some(Value::Object(members)) => {
+            let mut names: Vec<&str> = members.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            Some(format!("an object of {}", names.join(", ")))
+        }
+        Some(Value::Array(_)) => None,
         _ => view.get("text")?.as_str().map(str::to_owned),
     }
 }
@@ -403,6 +409,18 @@ mod tests {
                 received(SAME_TEXT, "over mqtt: false"),
             ]
         );
+    }
+
+    #[test]
+    fn a_member_that_is_missing_is_a_difference() {
+        let status = |members: Value| (call("self.get_device_status"), says(&members.to_string()));
+        let ours = [status(json!({"battery": {"level": 80}, "screen": 1}))];
+        let theirs = [status(json!({"screen": 2}))];
+        let received = (
+            SAME_TEXT.to_owned(),
+            "over mqtt: an object of screen".to_owned(),
+        );
+        assert_eq!(differences(&ours, &theirs), [received]);
     }
 
     #[test]

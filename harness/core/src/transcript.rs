@@ -174,6 +174,9 @@ pub struct MqttConnect {
     pub given_client_id: Option<String>,
     /// The promised longest pause between packets, in seconds; 0 promises nothing.
     pub keep_alive_s: u16,
+    /// The keep-alive of its configuration, in seconds, when it has fetched one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_keep_alive_s: Option<u16>,
     /// Whether it asks for a clean session.
     pub clean_session: bool,
     /// Whether it leaves a will.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::SinkExt as _;
 use mcp_hil_core::wire::Frame;
-use mcp_hil_rig::{Endpoint, Link, RigError};
+use mcp_hil_rig::{Endpoint, Knock, Link, RigError};
 use rstest::rstest;
 use support::{LATEST, accept, endpoint, recv};
 use tokio::{
@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_tungstenite::{
     connect_async,
-    tungstenite::{Message, client::IntoClientRequest as _},
+    tungstenite::{Error, Message, client::IntoClientRequest as _, http::StatusCode},
 };
 
 #[tokio::test]
@@ -94,6 +94,54 @@ async fn others_are_refused_with_the_reason(#[case] said: &str, #[case] why: &st
     };
     assert!(refused[0].contains(why), "{refused:?}");
     assert!(refused[0].contains("127.0.0.1:"), "{refused:?}");
+    assert!(endpoint.take_refused().is_empty());
+}
+
+#[rstest]
+#[case::none(&[], "has no `Authorization: Bearer <token>`")]
+#[case::another(&["Bearer secreT"], "another token")]
+#[case::longer(&["Bearer secret1"], "another token")]
+#[case::empty(&["Bearer "], "does not begin with `Bearer `")]
+#[case::bare(&["secret"], "does not begin with `Bearer `")]
+#[case::twice(&["Bearer secret", "Bearer secret"], "another token")]
+#[tokio::test]
+async fn who_has_not_the_token_gets_401(#[case] presented: &[&str], #[case] why: &str) {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut endpoint = Endpoint::guarded_websocket(address, "secret")
+        .await
+        .unwrap();
+    let mut request = endpoint.url().into_client_request().unwrap();
+    for value in presented {
+        let value = value.parse().unwrap();
+        request.headers_mut().append("Authorization", value);
+    }
+    match connect_async(request).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), StatusCode::UNAUTHORIZED),
+        other => panic!("let in, or cut off: {other:?}"),
+    }
+    let knock = timeout(LATEST, endpoint.accept()).await.unwrap();
+    let Knock::Refused { why: told } = knock else {
+        panic!("let in");
+    };
+    assert!(told.contains(why), "{told}");
+    let refused = endpoint.take_refused();
+    assert!(refused[0].contains(why), "{refused:?}");
+    assert!(!refused[0].to_lowercase().contains("secret"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn who_has_the_token_is_let_in() {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut endpoint = Endpoint::guarded_websocket(address, "secret")
+        .await
+        .unwrap();
+    let mut request = endpoint.url().into_client_request().unwrap();
+    let value = "Bearer secret".parse().unwrap();
+    request.headers_mut().insert("Authorization", value);
+    let (mut client, _) = connect_async(request).await.unwrap();
+    let mut link = accept(&mut endpoint).await;
+    client.send(Message::text("here")).await.unwrap();
+    assert_eq!(recv(&mut link).await, Ok(Frame::Text("here".into())));
     assert!(endpoint.take_refused().is_empty());
 }
 

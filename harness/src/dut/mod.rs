@@ -138,6 +138,13 @@ impl Dut {
     ) -> Option<String> {
         let How::Wait = self.how else { return None };
         let seconds = plan.connect_deadline.as_secs_f64();
+        if let (Transport::Mqtt, Some(_)) = (transport, &plan.mqtt.broker) {
+            return Some(format!(
+                "waiting up to {seconds} s for a device at the broker {url} that listens on `{}` \
+                 and publishes to `{}`",
+                plan.mqtt.subscribe_topic, plan.mqtt.publish_topic
+            ));
+        }
         let token = match (&plan.token, transport) {
             (None, _) => "",
             (Some(_), Transport::WebSocket) => ", with the token that you gave",

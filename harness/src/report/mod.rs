@@ -8,7 +8,7 @@ pub mod clean;
 mod fanout;
 pub mod json;
 pub mod junit;
-mod layout;
+pub(crate) mod layout;
 mod lines;
 mod summary;
 pub mod terminal;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, Transport, What};
-use mcp_hil_core::verdict::{Judgement, Outcome, Verdict};
+use mcp_hil_core::verdict::Verdict;
 use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, ServerTime};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -110,7 +110,9 @@ pub(crate) async fn run(
         if session.judge.has_notified() {
             session.facts.capabilities.insert("notifications".into());
         }
-        end.facts = session.connected.then(|| session.facts.clone());
+        end.facts = session
+            .connected
+            .then(|| session.recorder.without_secrets(&session.facts));
     }
     end.interrupted = session.is_interrupted();
     session.target.stop().await;
@@ -174,7 +176,7 @@ async fn open(
 }
 
 /// The time that devices are told. Their local time is UTC: nothing depends on it.
-fn clock() -> ServerTime {
+pub(crate) fn clock() -> ServerTime {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     ServerTime {
         timestamp_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
@@ -228,18 +230,12 @@ impl Lane<'_, '_> {
             return Ok(());
         }
         if !session.connected {
-            let error = self.no_connection(session, &url);
-            let outcome = session.judge.end_case(None, &session.facts);
-            let broken = |judgement: &Judgement| matches!(judgement.outcome, Outcome::Broken(_));
-            if session.refused {
-                self.give_up("the device presents another user name or password than it was given");
-            } else if !session.bootstrapped && outcome.judgements.iter().any(broken) {
-                // It was not given what it needs to connect, for a reason of its own.
-                self.give_up("the device did not ask for its configuration as servers want it");
-            } else {
-                return Err(error);
-            }
+            let Some(why) = session.refused else {
+                return Err(self.no_connection(session, &url));
+            };
+            self.give_up(why);
             let report = self.blank(BRING_UP, "The device connects and can be talked to", None);
+            let outcome = session.judge.end_case(None, &session.facts);
             self.book
                 .finish(report, outcome, &self.plan.ruling(), self.reporters);
             return Ok(());
@@ -261,7 +257,7 @@ impl Lane<'_, '_> {
             transport: report.transport.clone(),
             server: known.server,
             identity: session.identity.clone(),
-            facts: session.facts.clone(),
+            facts: session.recorder.without_secrets(&session.facts),
             took_us: report.took_us,
         }));
         if session.link.is_none() {

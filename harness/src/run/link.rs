@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Seen;
 use mcp_hil_core::conversation::Conversation;
-use mcp_hil_core::transcript::{Mark, Role, TargetEvent, Transport, What};
+use mcp_hil_core::transcript::{Mark, MqttConnect, Role, TargetEvent, Transport, What};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::Link;
 
 use super::session::{Manner, Session};
+use crate::plan::KEEP_ALIVE_S;
 use crate::random::Random;
 
 /// How long a device may take for its hello (device-protocol 2.3).
@@ -193,6 +194,8 @@ impl Session {
 
     /// Records the connection, waits for the device's hello and answers it.
     async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
+        // What the device asked for before it connected is known before its connection is.
+        self.drain_http();
         self.next_session_id = dialing.random.uuid();
         self.session_id.clear();
         self.connected = true;
@@ -204,7 +207,10 @@ impl Session {
             path: handshake.path.clone(),
             token_given: dialing.token_given || self.bootstrapped,
             headers: handshake.headers.clone(),
-            mqtt: handshake.mqtt.clone(),
+            mqtt: handshake.mqtt.clone().map(|mqtt| MqttConnect {
+                given_keep_alive_s: self.bootstrapped.then_some(KEEP_ALIVE_S),
+                ..mqtt
+            }),
         };
         let keep_alive = handshake.mqtt.as_ref().map(|mqtt| mqtt.keep_alive_s);
         self.told = handshake

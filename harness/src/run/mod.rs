@@ -27,6 +27,7 @@ use crate::report::Reporters;
 
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
+pub(crate) use lane::clock;
 pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use mcp_hil_core::capability::Facts;
 use mcp_hil_core::transcript::{Entry, HttpExchange, Mark, MqttNote, What};
 use mcp_hil_core::wire::Frame;
 
@@ -113,15 +114,20 @@ impl Recorder {
             What::Http { exchange } => self.hide_in_exchange(exchange),
             What::Mark {
                 mark: Mark::Facts(facts),
-            } => {
-                for value in facts.variables.values_mut() {
-                    if let serde_json::Value::String(text) = value {
-                        self.hide(text);
-                    }
-                }
-            }
+            } => **facts = self.without_secrets(facts),
             _ => {}
         }
+    }
+
+    /// What a report may tell of a device.
+    pub(crate) fn without_secrets(&self, facts: &Facts) -> Facts {
+        let mut facts = facts.clone();
+        for value in facts.variables.values_mut() {
+            if let serde_json::Value::String(text) = value {
+                self.hide(text);
+            }
+        }
+        facts
     }
 
     fn hide_in_exchange(&self, exchange: &mut HttpExchange) {

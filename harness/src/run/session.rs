@@ -44,6 +44,22 @@ const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 /// How long a device that presented wrong credentials is waited for to present the right ones.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the next packet of audio is waited for, and the first one: devices send one each 60 ms
+/// while they listen.
+const AUDIO_PATIENCE: Duration = Duration::from_millis(1600);
+const FIRST_AUDIO_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How often is looked whether it has come.
+const AUDIO_LOOK: Duration = Duration::from_millis(5);
+
+/// Why devices are turned away.
+const WRONG_LOGIN: &str = "the device presents another user name or password than it was given";
+const WRONG_METHOD: &str =
+    "the device asks for its configuration by another method than POST, and gets none";
+
+/// HTTP status of a request whose method is not taken.
+const NOT_ALLOWED: u16 = 405;
+
 /// How long the end of a connection that was not kept alive is waited for, at most, beyond twice
 /// the keep-alive.
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
@@ -120,8 +136,8 @@ pub(crate) struct Session {
     pub(crate) next_session_id: String,
     /// Whether a device has ever connected.
     pub(crate) connected: bool,
-    /// Whether one was turned away for its user name or password.
-    pub(crate) refused: bool,
+    /// Why one was turned away, if it was: for its password, or for how it asked for its configuration.
+    pub(crate) refused: Option<&'static str>,
     /// Whether it said hello on its latest connection.
     pub(crate) says_hello: bool,
     /// The keep-alive that it promised, in seconds; none over WebSocket.
@@ -177,7 +193,7 @@ impl Session {
             session_id: String::new(),
             next_session_id: String::new(),
             connected: false,
-            refused: false,
+            refused: None,
             says_hello: false,
             keep_alive: None,
             bootstrapped: false,
@@ -481,12 +497,7 @@ impl Session {
             exchange = self.http.next() => self.requested(exchange),
             incoming = link.recv() => match incoming {
                 Ok(Incoming::Frame(frame)) => self.frame(at, frame),
-                Ok(Incoming::Note(note)) => {
-                    if note == MqttNote::Acknowledged {
-                        self.unacknowledged = self.unacknowledged.saturating_sub(1);
-                    }
-                    Next::Seen(self.enter(at, What::Mqtt { note }).1)
-                }
+                Ok(Incoming::Note(note)) => self.note(at, note),
                 Err(lost) => {
                     self.lost(lost);
                     Next::Gone
@@ -523,13 +534,30 @@ impl Session {
             return Next::Gone;
         }
         let (_, seen) = self.enter(at, What::Received { frame });
-        if !matches!(seen, Seen::Answer(_)) {
-            self.unasked += 1;
-            if self.unasked == MAX_UNASKED_FRAMES_PER_CASE {
-                self.limit("MAX_UNASKED_FRAMES_PER_CASE", MAX_UNASKED_FRAMES_PER_CASE);
-                self.drop_link("the device floods the link");
-                return Next::Gone;
-            }
+        match seen {
+            Seen::Answer(_) => Next::Seen(seen),
+            _ => self.unasked(seen),
+        }
+    }
+
+    /// Takes in what happened below the messages.
+    fn note(&mut self, at: Option<&Arc<str>>, note: MqttNote) -> Next {
+        let wanted = note == MqttNote::Acknowledged;
+        let (_, seen) = self.enter(at, What::Mqtt { note });
+        if wanted {
+            self.unacknowledged = self.unacknowledged.saturating_sub(1);
+            return Next::Seen(seen);
+        }
+        self.unasked(seen)
+    }
+
+    /// Counts what nobody asked for. A device that does not stop is left.
+    fn unasked(&mut self, seen: Seen) -> Next {
+        self.unasked += 1;
+        if self.unasked == MAX_UNASKED_FRAMES_PER_CASE {
+            self.limit("MAX_UNASKED_FRAMES_PER_CASE", MAX_UNASKED_FRAMES_PER_CASE);
+            self.drop_link("the device floods the link");
+            return Next::Gone;
         }
         Next::Seen(seen)
     }
@@ -544,7 +572,7 @@ impl Session {
                     Knock::Refused { why } => {
                         // It knows no better: waiting to the end would show nothing else.
                         until = until.min(Instant::now() + REFUSED_PATIENCE);
-                        self.refused = true;
+                        self.refused = Some(WRONG_LOGIN);
                         self.enter(None, What::Refused { why });
                     }
                 },
@@ -567,13 +595,52 @@ impl Session {
 
     /// Takes in an HTTP request of the device, which is answered already.
     fn requested(&mut self, exchange: HttpExchange) -> Next {
-        if exchange.endpoint == HttpEndpoint::Bootstrap && exchange.status == Some(200) {
+        let bootstrap = exchange.endpoint == HttpEndpoint::Bootstrap;
+        // Who names no device is somebody with a browser.
+        let is_device = exchange.header("device-id").is_some();
+        if bootstrap && is_device && exchange.status == Some(NOT_ALLOWED) {
+            self.refused.get_or_insert(WRONG_METHOD);
+        }
+        if bootstrap && exchange.status == Some(200) {
             self.identity = Identity::of_exchange(&exchange).or(self.identity.take());
             self.bootstrapped = true;
         }
+        let before = self.bytes;
+        self.bytes += exchange.body.as_ref().map_or(0, Frame::len);
+        if self.bytes > MAX_BYTES_PER_CASE || self.unasked >= MAX_UNASKED_FRAMES_PER_CASE {
+            // A flood is told of once, and not kept.
+            if before <= MAX_BYTES_PER_CASE && self.unasked < MAX_UNASKED_FRAMES_PER_CASE {
+                self.limit("MAX_BYTES_PER_CASE", MAX_BYTES_PER_CASE);
+            }
+            return Next::Seen(Seen::Other);
+        }
         let exchange = Box::new(exchange);
         let (_, seen) = self.enter(None, What::Http { exchange });
-        Next::Seen(seen)
+        self.unasked(seen)
+    }
+
+    /// Waits until the next packet of audio comes.
+    pub(crate) async fn wait_for_audio(&mut self, at: &Arc<str>) -> Exchange {
+        let packets = |session: &Self| session.audio.as_ref().map_or(0, |a| a.seen().packets);
+        let (before, began) = (packets(self), Instant::now());
+        let patience = match before {
+            // Perhaps the device sends none.
+            0 => FIRST_AUDIO_PATIENCE,
+            _ => AUDIO_PATIENCE,
+        };
+        let mut end = Exchange::Settled;
+        while end == Exchange::Settled && packets(self) == before && began.elapsed() < patience {
+            end = self.listen(at, AUDIO_LOOK).await;
+        }
+        end
+    }
+
+    /// Tells the transcript how the audio stands, whether more has come or not.
+    pub(crate) fn tell_how_audio_stands(&mut self, at: &Arc<str>) {
+        if let Some(seen) = self.audio.as_ref().map(AudioSink::seen) {
+            self.audio_told = seen.packets;
+            self.enter(Some(at), What::Audio { seen });
+        }
     }
 
     /// Tells the transcript of the audio that has come since it was last told.
@@ -636,11 +703,16 @@ impl Session {
 
     /// Takes in the console lines that are there already, without waiting, and HTTP requests.
     pub(crate) fn drain_console(&mut self) {
-        while let Some(exchange) = self.http.try_next() {
-            self.requested(exchange);
-        }
+        self.drain_http();
         while let Some(output) = self.target.try_next() {
             self.output(output);
+        }
+    }
+
+    /// Takes in the HTTP requests that are there already.
+    pub(crate) fn drain_http(&mut self) {
+        while let Some(exchange) = self.http.try_next() {
+            self.requested(exchange);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Carrying out the steps of a scenario. Nothing here judges: what came is in the transcript.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::side;
 use mcp_hil_core::obligation::{Duty, Owes};
@@ -106,6 +106,14 @@ impl Session {
             Action::KeepAlive => {
                 self.wait_for_keep_alive(at).await;
                 Exchange::Settled
+            }
+            Action::Audio { listen_ms } => {
+                let end = match listen_ms.map(Duration::from_millis) {
+                    Some(time) => self.listen(at, time).await,
+                    None => self.wait_for_audio(at).await,
+                };
+                self.tell_how_audio_stands(at);
+                end
             }
             Action::Console { pattern } => {
                 if let Ok(pattern) = scope.fill_text(pattern)

@@ -167,8 +167,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }),
     mutant(
         "mqtt-ping-late",
-        "PINGREQ is sent after three keep-alive intervals.",
-        || plan(|plan| plan.ping_at_percent = Some(300)),
+        "PINGREQ is sent after five keep-alive intervals.",
+        || plan(|plan| plan.ping_at_percent = Some(500)),
     ),
     mutant(
         "mqtt-keep-alive-ignored",
@@ -194,6 +194,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 })
             })
         },
+    ),
+    mutant(
+        "mqtt-qos1-ignored",
+        "Messages with QoS 1 are acknowledged and not read.",
+        || plan(|plan| plan.reads_qos1 = false),
     ),
     mutant(
         "mqtt-list-too-large",

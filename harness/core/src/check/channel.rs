@@ -9,11 +9,19 @@ use crate::transcript::AudioSeen;
 /// their way, and the device reads the goodbye after what came before it.
 const GRACE_US: u64 = 500_000;
 
+/// For how long after a goodbye that names another session nothing must have come before the device
+/// has obeyed it, in microseconds: it sends a packet each 60 ms while it listens.
+const SILENCE_US: u64 = 2_000_000;
+
 /// What is known of the channel.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     /// When the server said goodbye, in microseconds of the session.
     goodbye_us: Option<u64>,
+    /// When, in the midst of audio, it said goodbye to another session.
+    foreign_us: Option<u64>,
+    /// When the last packet came, as far as summaries told.
+    last_us: Option<u64>,
     /// Packets of the last summary.
     packets: u64,
     /// What was told of this channel already: header, order, sound after the goodbye.
@@ -35,8 +43,16 @@ impl Channel {
         let message: Value = serde_json::from_str(text).unwrap_or_default();
         let says =
             |name: &str, value: &str| message.get(name).and_then(Value::as_str) == Some(value);
-        if says("type", "goodbye") && says("session_id", session) {
+        if !says("type", "goodbye") {
+            return;
+        }
+        if says("session_id", session) {
             self.goodbye_us.get_or_insert(at_us);
+            self.foreign_us = None;
+        } else if self.goodbye_us.is_none()
+            && let Some(last) = self.last_us.filter(|last| at_us < last + GRACE_US)
+        {
+            self.foreign_us = Some(at_us.max(last));
         }
     }
 
@@ -51,6 +67,21 @@ impl Channel {
             return;
         }
         let last_us = at_us.saturating_sub(seen.idle_ms.unwrap_or(0).saturating_mul(1000));
+        self.last_us = Some(last_us);
+        if let Some(foreign) = self.foreign_us {
+            let goes_on = last_us > foreign + GRACE_US;
+            if goes_on || at_us > foreign + SILENCE_US {
+                self.foreign_us = None;
+                sink.test("session.goodbye-foreign", goes_on, || {
+                    let silent_ms = at_us.saturating_sub(last_us) / 1000;
+                    evidence(
+                        "audio goes on after a goodbye that names another session",
+                        format!("none for {silent_ms} ms"),
+                        seq,
+                    )
+                });
+            }
+        }
         let late = self.goodbye_us.and_then(|goodbye| {
             (at_us > goodbye + GRACE_US).then(|| last_us.saturating_sub(goodbye))
         });

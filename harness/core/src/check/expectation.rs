@@ -60,8 +60,11 @@ impl Judge<'_> {
                 }
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
-            Action::List { .. } | Action::Drop { .. } | Action::KeepAlive | Action::Each { .. } => {
-            }
+            Action::List { .. }
+            | Action::Drop { .. }
+            | Action::KeepAlive
+            | Action::Audio { .. }
+            | Action::Each { .. } => {}
             Action::Send(_) => {
                 self.step(flat.step, &flat.at, &mut inner);
                 for name in flat.step.bind.keys() {

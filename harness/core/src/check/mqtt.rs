@@ -92,6 +92,7 @@ pub(crate) fn judge_connect(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
         // Broken by the first message to another topic.
         sink.held("mqtt.publish-topic");
     }
+    judge_keep_alive(connect, seq, sink);
     if let Some(given) = &connect.given_client_id {
         sink.test("mqtt.client-id", connect.client_id == *given, || {
             let received = format!("client id `{}`", connect.client_id);
@@ -102,6 +103,25 @@ pub(crate) fn judge_connect(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
             )
         });
     }
+}
+
+/// Judges the keep-alive of a CONNECT packet: a shorter one than was configured does no harm.
+fn judge_keep_alive(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
+    let (promised, Some(given)) = (connect.keep_alive_s, connect.given_keep_alive_s) else {
+        return;
+    };
+    let kept = (1..=given).contains(&promised);
+    sink.test("mqtt.keep-alive-configured", kept, || {
+        let received = match promised {
+            0 => "none promised".to_owned(),
+            promised => format!("{promised} s"),
+        };
+        evidence(
+            format!("the keep-alive of its configuration, {given} s, or a shorter one"),
+            received,
+            seq,
+        )
+    });
 }
 
 /// A PUBLISH of the device came.

@@ -40,6 +40,7 @@ struct RawStep {
     burst: Option<Vec<Spanned<RawStep>>>,
     drop: Option<RawDrop>,
     keep_alive: Option<Nothing>,
+    audio: Option<RawAudio>,
     console: Option<String>,
     each: Option<Vec<Map<String, Value>>>,
 
@@ -60,6 +61,19 @@ struct RawStep {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawAudio {
+    Listen(u64),
+    Next(Next),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Next {
+    Next,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -299,6 +313,13 @@ fn build(
     if raw.keep_alive.is_some() {
         add(Action::KeepAlive);
     }
+    if let Some(audio) = raw.audio {
+        let listen_ms = match audio {
+            RawAudio::Listen(ms) => Some(ms),
+            RawAudio::Next(Next::Next) => None,
+        };
+        add(Action::Audio { listen_ms });
+    }
     if let Some(pattern) = raw.console {
         regex::Regex::new(&pattern).map_err(|error| format!("`console`: {error}"))?;
         if expect.is_empty() {
@@ -322,8 +343,8 @@ fn build(
     if actions.len() != 1 {
         return Err(Fault::Here(format!(
             "a step has exactly one action, this one has {} (request, call, status, notify, \
-             payload, payload_text, envelope, text, binary, ping, list, burst, drop, keep_alive, console, \
-             each)",
+             payload, payload_text, envelope, text, binary, ping, list, burst, drop, keep_alive, \
+             audio, console, each)",
             actions.len()
         )));
     }

@@ -66,6 +66,11 @@ pub enum Action {
     },
     /// Says nothing until the device sends what keeps its connection alive.
     KeepAlive,
+    /// Listens to the audio channel.
+    Audio {
+        /// For how long, in milliseconds; absent means until the next packet comes.
+        listen_ms: Option<u64>,
+    },
     /// Waits for a console line that matches.
     Console {
         /// The pattern.

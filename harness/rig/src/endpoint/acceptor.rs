@@ -35,7 +35,7 @@ const MAX_REFUSED: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Refusal {
     why: String,
-    /// It was turned away for its user name or password.
+    /// It was turned away for its token, or its user name or password.
     credentials: bool,
 }
 

@@ -22,9 +22,9 @@ use websocket::WebSocketEndpoint;
 pub enum Knock {
     /// A device; its handshake is complete.
     Link(Box<Link>),
-    /// A device that was turned away for its user name or password.
+    /// A device that was turned away for its token, or its user name or password.
     Refused {
-        /// What it presented, in words; never the password.
+        /// What it presented, in words; never the token or password.
         why: String,
     },
 }
@@ -47,7 +47,17 @@ impl Endpoint {
     /// # Errors
     /// The address is in use, not permitted or not of this machine.
     pub async fn websocket(address: SocketAddr) -> Result<Self, RigError> {
-        WebSocketEndpoint::bind(address).await.map(Self::WebSocket)
+        let endpoint = WebSocketEndpoint::bind(address, None).await?;
+        Ok(Self::WebSocket(endpoint))
+    }
+
+    /// Listens for WebSocket devices that present `token`; others are refused with HTTP 401.
+    ///
+    /// # Errors
+    /// As [`websocket`](Self::websocket).
+    pub async fn guarded_websocket(address: SocketAddr, token: &str) -> Result<Self, RigError> {
+        let endpoint = WebSocketEndpoint::bind(address, Some(token)).await?;
+        Ok(Self::WebSocket(endpoint))
     }
 
     /// Listens for MQTT devices.

@@ -12,7 +12,7 @@ use std::{
 use bytes::BytesMut;
 use mcp_hil_core::transcript::MqttConnect;
 use rumqttc::mqttbytes::{
-    Error as CodecError, Protocol,
+    Error as CodecError,
     v4::{ConnAck, Connect, ConnectReturnCode, Login, Packet},
 };
 use tokio::{
@@ -35,6 +35,9 @@ const MAX_CONNECT_BYTES: usize = 5 * 64 * 1024 + 64;
 
 /// Longest piece of a client id that a push topic is made of.
 const MAX_TOPIC_NAME: usize = 64;
+
+/// Why whoever begins with another packet is refused.
+const NOT_CONNECT: &str = "the first packet is not CONNECT (MQTT 3.1.1, 3.1.0)";
 
 /// What devices were told, and must present.
 #[derive(Debug, Clone, Default)]
@@ -147,6 +150,8 @@ async fn handshake(
             client_id: connect.client_id,
             given_client_id: terms.client_id.clone(),
             keep_alive_s: connect.keep_alive,
+            // Who holds the configuration knows whether the device has fetched it.
+            given_keep_alive_s: None,
             clean_session: connect.clean_session,
             will: connect.last_will.is_some(),
             credentials: given.is_some(),
@@ -164,25 +169,29 @@ async fn read_connect(
 ) -> Result<(Connect, u8, Option<&'static str>), Refusal> {
     let mut level = None;
     loop {
+        if let Some(why) = no_connect(input) {
+            return Err(Refusal::other(why.to_owned()));
+        }
         if level.is_none() {
             level = modernise(input);
         }
-        let is_connect = input.first().is_some_and(|byte| byte >> 4 == 1);
-        if is_connect && level.is_some_and(|level| !(3..=4).contains(&level)) {
-            return Err(refuse_level(stream, level).await);
+        if let Some(other) = level.filter(|level| ![3, 4].contains(level)) {
+            // Of other levels nothing is known, not even where the packet has its client id.
+            answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
+            return Err(Refusal::other(format!(
+                "MQTT protocol level {other}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
+            )));
         }
         let fault = reserved_flags(input);
         match Packet::read(input, MAX_CONNECT_BYTES) {
-            Ok(Packet::Connect(connect)) if connect.protocol == Protocol::V4 => {
-                return Ok((connect, level.unwrap_or(4), fault));
-            }
-            Ok(Packet::Connect(_)) | Err(CodecError::InvalidProtocolLevel(_)) => {
-                return Err(refuse_level(stream, level).await);
-            }
-            Ok(_) => {
-                let why = "the first packet is not CONNECT (MQTT 3.1.1, 3.1.0)";
+            Ok(Packet::Connect(connect)) => return Ok((connect, level.unwrap_or(4), fault)),
+            Err(CodecError::InvalidProtocol | CodecError::InvalidProtocolLevel(_)) => {
+                answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
+                let why = "its CONNECT has a protocol name that does not belong to its level \
+                           (MQTT 3.1.1, 3.1.2.1)";
                 return Err(Refusal::other(why.to_owned()));
             }
+            Ok(_) => return Err(Refusal::other(NOT_CONNECT.to_owned())),
             Err(CodecError::InsufficientBytes(_)) => {}
             Err(error) => {
                 return Err(Refusal::other(format!("no MQTT CONNECT packet ({error})")));
@@ -199,13 +208,21 @@ async fn read_connect(
     }
 }
 
-/// Tells a client that its version of MQTT is not spoken here.
-async fn refuse_level(stream: &mut TcpStream, level: Option<u8>) -> Refusal {
-    answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
-    let level = level.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
-    Refusal::other(format!(
-        "MQTT protocol level {level}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
-    ))
+/// Why what came cannot become a CONNECT packet, from its first bytes on: what follows may never
+/// come.
+fn no_connect(input: &[u8]) -> Option<&'static str> {
+    const CONNECT: u8 = 0x10;
+    const TLS_HANDSHAKE: [u8; 2] = [0x16, 3];
+    match input {
+        [] | [CONNECT, ..] => None,
+        input if input.starts_with(&TLS_HANDSHAKE) => Some(
+            "it speaks TLS; expected MQTT over plain TCP (stock firmware takes port 8883 for TLS)",
+        ),
+        [first, ..] if first & 0xf0 == CONNECT => {
+            Some("flags of its CONNECT packet are set that are reserved (MQTT 3.1.1, 2.2.2)")
+        }
+        _ => Some(NOT_CONNECT),
+    }
 }
 
 /// Sends CONNACK. A device that is gone already shows it when it is read from.

@@ -1,6 +1,6 @@
-//! The WebSocket endpoint: takes connections on any path.
+//! The WebSocket endpoint: takes connections on any path, with the right token where one is wanted.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use mcp_hil_core::limits::MAX_MESSAGE_BYTES;
 use tokio::net::TcpStream;
@@ -10,6 +10,7 @@ use tokio_tungstenite::{
         Error as WsError,
         error::ProtocolError,
         handshake::server::{ErrorResponse, Request, Response},
+        http::StatusCode,
         protocol::WebSocketConfig,
     },
 };
@@ -34,13 +35,16 @@ pub struct WebSocketEndpoint {
 }
 
 impl WebSocketEndpoint {
-    /// Listens on `address`; port 0 takes any free one. Must be called inside a tokio runtime.
+    /// Listens on `address`; port 0 takes any free one. With a token, only who presents it as
+    /// `Authorization: Bearer <token>` is let in; others get HTTP 401. Must be called inside a tokio
+    /// runtime.
     ///
     /// # Errors
     /// The address is in use, not permitted or not of this machine.
-    pub async fn bind(address: SocketAddr) -> Result<Self, RigError> {
-        let acceptor = Acceptor::bind(address, "WebSocket handshake", |stream, peer| async move {
-            handshake(stream, peer).await.map_err(Refusal::other)
+    pub async fn bind(address: SocketAddr, token: Option<&str>) -> Result<Self, RigError> {
+        let wanted: Option<Arc<str>> = token.map(|token| format!("Bearer {token}").into());
+        let acceptor = Acceptor::bind(address, "WebSocket handshake", move |stream, peer| {
+            handshake(stream, peer, wanted.clone())
         });
         Ok(Self {
             acceptor: acceptor.await?,
@@ -61,32 +65,66 @@ impl WebSocketEndpoint {
     }
 }
 
-async fn handshake(stream: TcpStream, peer: SocketAddr) -> Result<Link, String> {
+async fn handshake(
+    stream: TcpStream,
+    peer: SocketAddr,
+    wanted: Option<Arc<str>>,
+) -> Result<Link, Refusal> {
     stream
         .set_nodelay(true)
-        .map_err(|error| format!("TCP_NODELAY: {error}"))?;
+        .map_err(|error| Refusal::other(format!("TCP_NODELAY: {error}")))?;
     let mut seen = None;
     #[expect(clippy::result_large_err, reason = "the signature is tungstenite's")]
     let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
-        seen = Some(read_request(request, peer));
-        Ok(response)
+        let handshake = seen.insert(read_request(request, peer));
+        match wrong_token(wanted.as_deref(), handshake) {
+            None => Ok(response),
+            Some(_) => Err(unauthorized()),
+        }
     };
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(Some(MAX_MESSAGE_BYTES))
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
-    let mut socket: WebSocketStream<Tap<TcpStream>> =
-        accept_hdr_async_with_config(Tap::new(stream), look, Some(config))
-            .await
-            .map_err(|error| why_refused(&error))?;
+    let accepted: Result<WebSocketStream<Tap<TcpStream>>, _> =
+        accept_hdr_async_with_config(Tap::new(stream), look, Some(config)).await;
+    if let Some(why) = seen
+        .as_ref()
+        .and_then(|seen| wrong_token(wanted.as_deref(), seen))
+    {
+        return Err(Refusal::credentials(why.to_owned()));
+    }
+    let mut socket = accepted.map_err(|error| Refusal::other(why_refused(&error)))?;
     socket.get_mut().start();
     match seen {
         Some(handshake) => {
             let wire = Wire::WebSocket(Box::new(WebSocketLink::new(socket)));
             Ok(Link::new(wire, handshake))
         }
-        None => Err("the handshake ended without a request".to_owned()),
+        None => {
+            let why = "the handshake ended without a request";
+            Err(Refusal::other(why.to_owned()))
+        }
     }
+}
+
+/// What is wrong with the token that a device presented, in words without it.
+fn wrong_token(wanted: Option<&str>, handshake: &Handshake) -> Option<&'static str> {
+    let presented = handshake.headers.get("authorization");
+    match (wanted?, presented) {
+        (wanted, Some(presented)) if wanted == presented => None,
+        (_, None) => Some("its handshake has no `Authorization: Bearer <token>`"),
+        (_, Some(presented)) if !presented.starts_with("Bearer ") => {
+            Some("its `Authorization` does not begin with `Bearer `")
+        }
+        _ => Some("it presents another token than it was given"),
+    }
+}
+
+fn unauthorized() -> ErrorResponse {
+    let mut response = ErrorResponse::new(None);
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response
 }
 
 fn read_request(request: &Request, peer: SocketAddr) -> Handshake {

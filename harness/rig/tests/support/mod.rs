@@ -1,4 +1,6 @@
-//! What the tests of the endpoint and of its links share.
+//! What the tests of the endpoints and of their links share.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::time::Duration;
 
