@@ -245,8 +245,12 @@ impl MqttLink {
             Packet::PubRel(release) => self.owe(&Packet::PubComp(PubComp::new(release.pkid))),
             Packet::Disconnect => Err(LinkLost::Closed("the device sent DISCONNECT".to_owned())),
             Packet::Connect(_) => Err(LinkLost::SecondConnect),
+            other @ (Packet::PubRec(_) | Packet::PubComp(_)) => Err(broke(format!(
+                "a packet that belongs to QoS 2, which was not sent: {}",
+                name(&other)
+            ))),
             other => Err(broke(format!(
-                "a packet that has no place here: {}",
+                "a packet that only brokers send: {}",
                 name(&other)
             ))),
         }
