@@ -97,8 +97,8 @@ pub struct Plan {
     pub token: Option<String>,
     /// The token that a device gets with its configuration.
     configured_token: String,
-    /// The token that a picture must come with.
-    pub vision_token: String,
+    /// The tokens that pictures must come with, one after the other.
+    pub vision_tokens: [String; 2],
     /// How long an answer is waited for.
     pub deadline: Duration,
     /// How long the device's connection is waited for.
@@ -180,7 +180,7 @@ impl Plan {
             listen,
             http_listen,
             http_listen_asked: args.http_listen.is_some(),
-            vision_token: random.uuid(),
+            vision_tokens: [random.uuid(), random.uuid()],
             configured_token,
             token,
             deadline: Duration::from_secs_f64(args.deadline),
@@ -222,7 +222,8 @@ impl Plan {
         vec![
             secret(&self.configured_token, "${MCP_HIL_WS_TOKEN}"),
             secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}"),
-            secret(&self.vision_token, "${MCP_HIL_VISION_TOKEN}"),
+            secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
+            secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
         ]
     }
 

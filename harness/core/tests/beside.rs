@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::check::{CaseOutcome, Judge, VISION_AUTHORIZED};
+use mcp_hil_core::check::{CaseOutcome, Judge};
 use mcp_hil_core::transcript::{
     AudioSeen, Entry, HttpEndpoint, HttpExchange, MqttConnect, Role, Transport, Upload, What,
 };
@@ -232,7 +232,10 @@ fn picture() -> HttpExchange {
         headers: [
             ("device-id".into(), MAC.into()),
             ("client-id".into(), UUID.into()),
-            ("authorization".into(), VISION_AUTHORIZED.into()),
+            (
+                "authorization".into(),
+                "Bearer ${MCP_HIL_VISION_TOKEN}".into(),
+            ),
         ]
         .into(),
         upload: Some(Upload {

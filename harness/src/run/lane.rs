@@ -144,13 +144,15 @@ async fn open(
     };
     http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
     http.set_clock(clock);
-    http.set_vision(&plan.vision_token, VISION_REPLY);
+    let [token, other_token] = &plan.vision_tokens;
+    http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
         .target(plan, transport, &endpoint.url(), &http.ota_url());
     let told_variables = vec![
         ("vision.url", http.vision_url()),
-        ("vision.token", plan.vision_token.clone()),
+        ("vision.token", token.clone()),
+        ("vision.other_token", other_token.clone()),
         ("vision.reply", VISION_REPLY.to_owned()),
     ];
     let ports = Ports {
@@ -302,9 +304,24 @@ impl Lane<'_, '_> {
             lines => format!("its console ended with:\n  {}", lines.join("\n  ")),
         };
         // Who knocked, and spoke another protocol, may have been the device.
-        for refused in session.endpoint.take_refused().iter().take(REFUSED_TOLD) {
+        let mut reasons: Vec<(String, usize)> = Vec::new();
+        for refused in session.endpoint.take_refused() {
+            // The port is another one each time; the reason is what counts.
+            let why = refused.split_once(" refused: ").map(|(_, why)| why);
+            match reasons
+                .iter_mut()
+                .find(|(told, _)| why.is_some_and(|why| told.ends_with(why)))
+            {
+                Some((_, times)) => *times += 1,
+                None => reasons.push((refused, 1)),
+            }
+        }
+        for (refused, times) in reasons.iter().take(REFUSED_TOLD) {
             more.push('\n');
             more.push_str(refused);
+            if *times > 1 {
+                more.push_str(&format!(" ({times} times)"));
+            }
         }
         let what = match session.target.is_running() {
             Some(false) => "the device's process ended before it connected".to_owned(),

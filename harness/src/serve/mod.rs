@@ -130,7 +130,7 @@ impl Bench {
         show.hide(&token, "${MCP_HIL_TOKEN}");
         show.hide(&vision_token, "${MCP_HIL_VISION_TOKEN}");
         http.set_clock(crate::run::clock);
-        http.set_vision(&vision_token, VISION_REPLY);
+        http.set_vision(&[&vision_token], VISION_REPLY);
         if let Some(configuration) = configuration(websocket.as_ref(), mqtt.as_ref(), &token) {
             http.set_bootstrap(configuration);
         }

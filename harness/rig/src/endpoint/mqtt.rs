@@ -138,6 +138,7 @@ async fn handshake(
             keep_alive_s: connect.keep_alive,
             push_topic,
             publish_topic: terms.publish_topic.clone(),
+            keeps_messages: !connect.clean_session,
         },
         replaced,
         fault,

@@ -44,6 +44,8 @@ pub(crate) struct Terms {
     pub(crate) push_topic: String,
     /// Where the device was told to publish.
     pub(crate) publish_topic: Option<String>,
+    /// Whether the device keeps what was not acknowledged for its next connection.
+    pub(crate) keeps_messages: bool,
 }
 
 /// One MQTT connection to a device, after CONNACK.
@@ -257,6 +259,11 @@ impl MqttLink {
     }
 
     fn message(&mut self, publish: Publish, bytes: usize) -> Result<(), LinkLost> {
+        if self.terms.keeps_messages && publish.dup && publish.qos == QoS::AtLeastOnce {
+            // It must be sent again (MQTT 3.1.1, 4.4), and was taken in before the link fell.
+            self.note(MqttNote::Redelivered);
+            return self.owe(&Packet::PubAck(PubAck::new(publish.pkid)));
+        }
         if self
             .terms
             .publish_topic
