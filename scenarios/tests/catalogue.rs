@@ -75,11 +75,12 @@ const GENERIC: [&str; 64] = [
 ];
 
 /// The rest of them, which come with a new connection or with a device's notification.
-const GENERIC_MORE: [&str; 21] = [
+const GENERIC_MORE: [&str; 22] = [
     "hello.version-3",
     "mqtt.client-id",
     "mqtt.credentials",
     "mqtt.keep-alive",
+    "mqtt.keep-alive-configured",
     "mqtt.one-connect",
     "mqtt.packet-size",
     "mqtt.packets",

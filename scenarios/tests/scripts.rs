@@ -8,7 +8,7 @@ use common::{By, CAPABILITIES, Script, catalogue, expectations, scripts};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-const AREAS: [&str; 14] = [
+const AREAS: [&str; 16] = [
     "hello",
     "envelope",
     "jsonrpc",
@@ -23,10 +23,12 @@ const AREAS: [&str; 14] = [
     "robustness",
     "volume",
     "vision",
+    "mqtt",
+    "channel",
 ];
 
 /// Actions and the members that they take; no members where the action takes any JSON or text.
-const ACTIONS: [(&str, &[&str]); 15] = [
+const ACTIONS: [(&str, &[&str]); 17] = [
     ("request", &["method", "params", "id"]),
     ("call", &["tool", "arguments", "id", "meta"]),
     ("status", &[]),
@@ -40,14 +42,17 @@ const ACTIONS: [(&str, &[&str]); 15] = [
     ("list", &["withUserTools", "cursor"]),
     ("burst", &[]),
     ("drop", &["after"]),
+    ("keep_alive", &[]),
+    ("audio", &[]),
     ("console", &[]),
     ("each", &[]),
 ];
-const MODIFIERS: [&str; 8] = [
+const MODIFIERS: [&str; 9] = [
     "expect",
     "bind",
     "unchanged",
     "fragment",
+    "qos",
     "snapshot",
     "times",
     "do",
