@@ -16,7 +16,7 @@ pub enum Event {
     /// The plan is made; nothing has run yet.
     RunStarted(RunStarted),
     /// A device is connected and known.
-    DutReady(DutReady),
+    DutReady(Box<DutReady>),
     /// A case begins.
     CaseStarted {
         /// The device.

@@ -129,8 +129,8 @@ impl Recorder {
                     (&known.dut, &known.transport) == (&dut.dut, &dut.transport)
                 };
                 match record.duts.iter_mut().find(same) {
-                    Some(known) => *known = dut.clone(),
-                    None => record.duts.push(dut.clone()),
+                    Some(known) => *known = (**dut).clone(),
+                    None => record.duts.push((**dut).clone()),
                 }
             }
             Event::CaseStarted { .. } => {}

@@ -252,14 +252,14 @@ impl Lane<'_, '_> {
         }
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
         report.took_us = micros(began);
-        self.reporters.event(&Event::DutReady(DutReady {
+        self.reporters.event(&Event::DutReady(Box::new(DutReady {
             dut: report.dut.clone(),
             transport: report.transport.clone(),
             server: known.server,
             identity: session.identity.clone(),
             facts: session.recorder.without_secrets(&session.facts),
             took_us: report.took_us,
-        }));
+        })));
         if session.link.is_none() {
             self.dialing.wedged();
         }

@@ -228,14 +228,14 @@ pub async fn carry_out<B: Bench>(
         "The gateway takes a control and calls the device",
     );
     report.took_us = micros(began);
-    reporters.event(&Event::DutReady(DutReady {
+    reporters.event(&Event::DutReady(Box::new(DutReady {
         dut: report.dut.clone(),
         transport: report.transport.clone(),
         server: None,
         identity: None,
         facts: facts(),
         took_us: report.took_us,
-    }));
+    })));
     book.finish(report, outcome, &plan.ruling(), reporters);
     for row in &plan.rows {
         if conversation.is_interrupted() {

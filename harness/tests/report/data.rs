@@ -256,7 +256,10 @@ pub(crate) fn mixed() -> Summary {
 
 /// A whole run with a case of each status.
 pub(crate) fn whole_run() -> Vec<Event> {
-    let mut events = vec![Event::RunStarted(started()), Event::DutReady(ready())];
+    let mut events = vec![
+        Event::RunStarted(started()),
+        Event::DutReady(Box::new(ready())),
+    ];
     events.extend(each_status());
     events.push(Event::RunFinished(mixed()));
     events
