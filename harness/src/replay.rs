@@ -176,22 +176,8 @@ impl Replay {
             let outcome = judge.end_case(scripts.get(recorded.case.as_str()).copied(), &known);
             book.finish(blank, outcome, ruling, reporters);
         }
-        let token_given = |entry: &Entry| {
-            matches!(
-                &entry.what,
-                What::LinkUp {
-                    token_given: true,
-                    ..
-                }
-            )
-        };
         if let Some(facts) = &mut facts {
-            if judge.has_notified() {
-                facts.capabilities.insert("notifications".into());
-            }
-            if lane.entries.iter().any(token_given) {
-                facts.capabilities.insert("token".into());
-            }
+            facts.capabilities.extend(judge.late_capabilities());
         }
         (book.into_cases(), facts)
     }

@@ -22,7 +22,12 @@ impl Drop for Booted {
 
 /// Boots the native device.
 fn boot(ota_url: &str) -> Booted {
+    boot_with(ota_url, &[])
+}
+
+fn boot_with(ota_url: &str, args: &[&str]) -> Booted {
     let child = Command::new(native())
+        .args(args)
         .env("MCP_HIL_OTA_URL", ota_url)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -149,6 +154,47 @@ fn a_quiet_backend_asks_nothing() {
 }
 
 #[test]
+fn a_device_that_says_no_hello_over_mqtt_is_asked_all_the_same() {
+    let place = Place::new();
+    let (mut live, _typed) = serve(&place, &["--transport", "mqtt"]);
+    let _device = boot_with(&told(&mut live, "OTA"), &["--no-hello"]);
+    live.out("<- initialize #1 ");
+    live.out("  self.get_device_status ");
+    live.signal(Signal::SIGINT);
+    let done = live.end().exits(0);
+    assert!(!done.stdout.contains("hello"), "{done}");
+}
+
+#[test]
+fn a_device_that_asks_is_answered_and_one_that_talks_nonsense_is_shown() {
+    let place = Place::new();
+    let (mut live, _typed) = serve(&place, &["--quiet", "--token", "opensesame"]);
+    let mut device = TcpStream::connect(told(&mut live, "MQTT   ")).unwrap();
+    let mut connect = b"\x10\0\0\x04MQTT\x04\xc2\0\0\0\x01a\0\x07mcp-hil\0\x0aopensesame".to_vec();
+    connect[1] = u8::try_from(connect.len() - 2).unwrap();
+    device.write_all(&connect).unwrap();
+    let mut say = |text: &str| {
+        let mut packet = b"\x30\0\0\x0ddevice-server".to_vec();
+        packet.extend(text.as_bytes());
+        packet[1] = u8::try_from(packet.len() - 2).unwrap();
+        device.write_all(&packet).unwrap();
+    };
+    live.out(" a                 -- connected by MQTT ");
+    say(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":"d-1","method":"ping"}}"#);
+    live.out(r#"<- ping #"d-1""#);
+    live.out(r#"-> ping #"d-1" <1 ms: {}"#);
+    say("\u{1b}[2J{]");
+    let line = live.out("<- not JSON ");
+    assert!(line.contains("␛[2J{]"), "{line}");
+    say(r#"{"type":"listen","state":"start","mode":"auto"}"#);
+    live.out("<- listen state=start mode=auto");
+    device.write_all(b"\xe0\0").unwrap();
+    live.out("-- gone the device sent DISCONNECT");
+    live.signal(Signal::SIGINT);
+    live.end().exits(0);
+}
+
+#[test]
 fn several_devices_are_served_at_once() {
     let place = Place::new();
     let (mut live, mut typed) = serve(&place, &["--transport", "websocket"]);
@@ -181,7 +227,7 @@ fn who_has_not_the_token_is_turned_away() {
     let place = Place::new();
     let (mut live, _typed) = serve(&place, &[]);
     let url = told(&mut live, "WebSocket");
-    let mqtt = told(&mut live, "MQTT");
+    let mqtt = told(&mut live, "MQTT   ");
     let host = url.trim_start_matches("ws://").split('/').next().unwrap();
     let handshake = format!(
         "GET /xiaozhi/v1/ HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

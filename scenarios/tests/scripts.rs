@@ -9,7 +9,9 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 const AREAS: [&str; 16] = [
+    "channel",
     "hello",
+    "mqtt",
     "envelope",
     "jsonrpc",
     "ids",
@@ -23,8 +25,6 @@ const AREAS: [&str; 16] = [
     "robustness",
     "volume",
     "vision",
-    "mqtt",
-    "channel",
 ];
 
 /// Actions and the members that they take; no members where the action takes any JSON or text.
@@ -42,17 +42,17 @@ const ACTIONS: [(&str, &[&str]); 17] = [
     ("list", &["withUserTools", "cursor"]),
     ("burst", &[]),
     ("drop", &["after"]),
-    ("keep_alive", &[]),
     ("audio", &[]),
     ("console", &[]),
+    ("keep_alive", &[]),
     ("each", &[]),
 ];
 const MODIFIERS: [&str; 9] = [
+    "qos",
     "expect",
     "bind",
     "unchanged",
     "fragment",
-    "qos",
     "snapshot",
     "times",
     "do",

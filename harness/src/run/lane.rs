@@ -104,12 +104,8 @@ pub(crate) async fn run(
         if !session.is_interrupted() {
             lane.close(&mut session).await;
         }
-        if plan.token.is_some() && session.connected {
-            session.facts.capabilities.insert("token".into());
-        }
-        if session.judge.has_notified() {
-            session.facts.capabilities.insert("notifications".into());
-        }
+        let late = session.judge.late_capabilities();
+        session.facts.capabilities.extend(late);
         end.facts = session
             .connected
             .then(|| session.recorder.without_secrets(&session.facts));

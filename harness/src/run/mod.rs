@@ -1,11 +1,12 @@
 //! Carrying out a plan: devices are started, cases are run, entries are judged, events come out.
 //!
 //! `lane` runs one device over one transport; `session` is its connection with everything that
-//! records and judges it; `bring_up` gets to know the device; `stimulus` carries out the steps
+//! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
 mod compare;
+mod events;
 mod lane;
 mod link;
 mod recorder;

@@ -206,7 +206,13 @@ impl Device {
             Some(Payload::Answer(answer)) => return self.go_on(answer).await,
             Some(Payload::Request(request)) => {
                 if let Some(reply) = outbound::reply(request) {
-                    self.send_payload(&reply).await?;
+                    let method = request.get("method").and_then(Value::as_str);
+                    let answered = Answered {
+                        method: method.unwrap_or_default().to_owned(),
+                        took: Duration::ZERO,
+                    };
+                    let text = outbound::envelope(&self.session_id, &reply.to_string());
+                    self.send(Frame::Text(text), Some(&answered)).await?;
                 }
             }
             _ => {}
@@ -225,7 +231,7 @@ impl Device {
             Transport::Mqtt => self.open_audio().await,
         };
         let hello = outbound::server_hello(self.transport, &self.session_id, udp.as_ref());
-        self.send(Frame::Text(hello)).await?;
+        self.send(Frame::Text(hello), None).await?;
         self.introduce().await
     }
 
@@ -341,8 +347,8 @@ impl Device {
                 message
                     .entry("session_id")
                     .or_insert_with(|| self.session_id.as_str().into());
-                self.send(Frame::Text(Value::from(message).to_string()))
-                    .await
+                let text = Value::from(message).to_string();
+                self.send(Frame::Text(text), None).await
             }
         }
     }
@@ -432,12 +438,13 @@ impl Device {
 
     async fn send_payload(&mut self, payload: &Value) -> Result<(), LinkLost> {
         let text = outbound::envelope(&self.session_id, &payload.to_string());
-        self.send(Frame::Text(text)).await
+        self.send(Frame::Text(text), None).await
     }
 
-    async fn send(&mut self, frame: Frame) -> Result<(), LinkLost> {
+    /// Sends a frame, which may answer what the device asked.
+    async fn send(&mut self, frame: Frame, answered: Option<&Answered>) -> Result<(), LinkLost> {
         self.show.count(Counted::Sent, 1);
-        self.say(Way::ToDevice, &frame, None);
+        self.say(Way::ToDevice, &frame, answered);
         match self.link.send(&frame).await {
             // What it sent before it closed is still to be shown: receiving says how it ended.
             Ok(()) | Err(LinkLost::Closed(_)) => Ok(()),

@@ -32,7 +32,7 @@ impl Said {
     }
 }
 
-/// A request of the backend that was answered.
+/// A request that was answered, whoever made it.
 #[derive(Debug, Clone)]
 pub(crate) struct Answered {
     /// Its method.
@@ -49,7 +49,12 @@ pub(crate) fn said(frame: &Frame, inbound: &Inbound, answered: Option<&Answered>
         Inbound::JsonInBinary { .. } => Said::new("JSON in a binary frame").with(bytes(frame)),
         Inbound::NotUtf8 { .. } => Said::new("not UTF-8").with(frame.display()),
         Inbound::NotJson { why, .. } => {
-            Said::new("not JSON").with(format!("({why}): {}", bytes(frame)))
+            // Where it breaks is short, and tells more than how.
+            let head = match why.rsplit_once(" at ") {
+                Some((_, place)) => format!("not JSON at {place}:"),
+                None => format!("not JSON, {why}:"),
+            };
+            Said::new(head).with(bytes(frame))
         }
         Inbound::NotObject => Said::new("JSON, but no object").with(bytes(frame)),
     }
@@ -377,9 +382,12 @@ mod tests {
     fn what_is_no_json_is_shown_as_it_is() {
         let line = shown(r#"{"type":"mcp""#, None);
         assert!(
-            line.starts_with("not JSON (") && line.ends_with(r#"{"type":"mcp""#),
+            line.starts_with("not JSON at line 1 column 13: ")
+                && line.ends_with(r#"{"type":"mcp""#),
             "{line}"
         );
+        let line = shown(&"[".repeat(200), None);
+        assert!(line.starts_with("not JSON, nested deeper than "), "{line}");
         let frame = Frame::NotUtf8(vec![b'a', 0xff]);
         assert_eq!(said(&frame, &Inbound::read(&frame), None).rest, r"a\xff");
     }

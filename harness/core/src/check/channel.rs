@@ -24,14 +24,24 @@ pub(crate) struct Channel {
     last_us: Option<u64>,
     /// Packets of the last summary.
     packets: u64,
+    /// Whether a packet of any channel has come.
+    has_heard: bool,
     /// What was told of this channel already: header, order, sound after the goodbye.
     told: [bool; 3],
 }
 
 impl Channel {
+    /// Whether any audio has come in the session.
+    pub(crate) fn has_heard(&self) -> bool {
+        self.has_heard
+    }
+
     /// The server said hello: the channel is offered anew.
     pub(crate) fn offered(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            has_heard: self.has_heard,
+            ..Self::default()
+        };
     }
 
     /// The harness sent a text. A goodbye for this session ends the channel.
@@ -71,6 +81,7 @@ impl Channel {
         if seen.packets == 0 {
             return;
         }
+        self.has_heard = true;
         let last_us = at_us.saturating_sub(seen.idle_ms.unwrap_or(0).saturating_mul(1000));
         self.last_us = Some(last_us);
         if let Some(foreign) = self.foreign_us {

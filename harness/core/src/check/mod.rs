@@ -100,6 +100,7 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    token_given: bool,
     /// What is owed for the frame that was sent last.
     duty: Duty,
     /// What was owed for the last stimulus.
@@ -170,6 +171,7 @@ impl Judge {
                 ..
             } => {
                 let seq = logged.entry.seq;
+                self.token_given |= *token_given;
                 let sink = &mut self.sink;
                 self.link
                     .up(*transport, session_id, headers, *token_given, seq, sink);
@@ -274,9 +276,17 @@ impl Judge {
         }
     }
 
-    /// Whether the device has sent messages of its own in the session.
-    pub fn has_notified(&self) -> bool {
-        self.notified
+    /// Capabilities that only the course of the session shows: the device sends messages of its
+    /// own, was given a token, sends audio beside the link.
+    pub fn late_capabilities(&self) -> impl Iterator<Item = String> {
+        [
+            ("notifications", self.notified),
+            ("token", self.token_given),
+            ("channel", self.channel.has_heard()),
+        ]
+        .into_iter()
+        .filter(|(_, shown)| *shown)
+        .map(|(name, _)| name.to_owned())
     }
 
     /// What is owed for the frame that was sent last.
