@@ -193,6 +193,19 @@ impl Plan {
         })
     }
 
+    /// The folder of what is recorded over one transport: the run's own, unless there are two.
+    pub fn lane_folder(&self, transport: Transport) -> PathBuf {
+        self.folder.join(self.lane_path(transport, ""))
+    }
+
+    /// The path of one of its files, relative to the run's folder.
+    pub fn lane_path(&self, transport: Transport, file: &str) -> String {
+        match self.transports.len() {
+            1 => file.to_owned(),
+            _ => format!("{}/{file}", transport.name()),
+        }
+    }
+
     /// What turns judgements into verdicts in this run.
     pub fn ruling(&self) -> Ruling<'_> {
         Ruling {

@@ -123,7 +123,7 @@ async fn open(
     transport: Transport,
     interrupt: watch::Receiver<bool>,
 ) -> Result<Session, RunError> {
-    let folder = plan.folder.join(transport.name());
+    let folder = plan.lane_folder(transport);
     let recorder = Recorder::new(&folder, plan.secrets())?;
     let endpoint = match (transport, &plan.mqtt.broker) {
         (Transport::WebSocket, _) => Endpoint::websocket(plan.listen).await?,
@@ -479,11 +479,7 @@ impl Lane<'_, '_> {
             took_us: 0,
             findings: Vec::new(),
             exercised: Vec::new(),
-            transcript: Some(format!(
-                "{}/{}",
-                self.transport.name(),
-                transcript_name(case)
-            )),
+            transcript: Some(self.plan.lane_path(self.transport, &transcript_name(case))),
             repro: self.plan.repro(case, self.transport),
         }
     }
