@@ -261,6 +261,8 @@ pub enum Party {
     Harness,
     /// The device.
     Device,
+    /// Neither: what stands between them, such as a broker.
+    Bench,
 }
 
 /// What happened to the target as a whole.

@@ -275,7 +275,7 @@ fn each_deviation_of_an_upload_is_found(
     change(&mut exchange);
     let mut play = Play::new();
     play.link_up(MAC);
-    let vision = json!({"capabilities": {"vision": {"url": "http://h/", "token": "${T}"}}});
+    let vision = json!({"capabilities": {"vision": {"url": "http://h/", "token": "${MCP_HIL_VISION_TOKEN}"}}});
     play.request(1, "initialize", &vision)
         .answer(1, &initialized("1"));
     let call = json!({"name": "self.camera.take_photo", "arguments": {"question": "What?"}});

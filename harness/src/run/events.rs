@@ -313,7 +313,7 @@ impl Session {
             LinkLost::SecondConnect => (Party::Device, Some(Breach::SecondConnect)),
             LinkLost::Protocol { .. } => (Party::Device, Some(Breach::Malformed)),
             LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
-            LinkLost::Broker(_) => (Party::Harness, None),
+            LinkLost::Broker(_) => (Party::Bench, None),
         };
         self.enter(None, What::LinkDown { by, why, breach });
     }
