@@ -1,7 +1,6 @@
 //! The last word of a run over two transports: were the answers the same?
 
 use mcp_hil_core::compare::{SAME_ANSWERS, Side, compare};
-use mcp_hil_core::verdict::Verdict;
 
 use super::{Book, Tally};
 use crate::event::CaseReport;
@@ -23,20 +22,10 @@ pub fn same_answers(
         entries: &lane.entries,
     });
     let comparison = compare(first, second);
+    let title = "The same request gets the same answer over both transports";
     let blank = CaseReport {
-        dut: lanes[0].dut.clone(),
-        transport: BOTH.into(),
-        case: SAME_ANSWERS.into(),
-        title: "The same request gets the same answer over both transports".into(),
-        file: None,
-        verdict: Verdict::Pass,
-        reason: None,
-        known: false,
-        took_us: 0,
-        findings: Vec::new(),
-        exercised: Vec::new(),
-        transcript: None,
         repro: repro.to_owned(),
+        ..CaseReport::blank(&lanes[0].dut, BOTH, SAME_ANSWERS, title)
     };
     let mut book = Book::default();
     let outcome = comparison.outcome();

@@ -468,19 +468,10 @@ impl Lane<'_, '_> {
 
     fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
         CaseReport {
-            dut: self.plan.dut.name.clone(),
-            transport: self.transport.name().into(),
-            case: case.to_owned(),
-            title: title.to_owned(),
             file: file.map(str::to_owned),
-            verdict: Verdict::Pass,
-            reason: None,
-            known: false,
-            took_us: 0,
-            findings: Vec::new(),
-            exercised: Vec::new(),
             transcript: Some(self.plan.lane_path(self.transport, &transcript_name(case))),
             repro: self.plan.repro(case, self.transport),
+            ..CaseReport::blank(&self.plan.dut.name, self.transport.name(), case, title)
         }
     }
 }

@@ -197,19 +197,9 @@ pub async fn carry_out<B: Bench>(
 ) -> Result<(), String> {
     let began = Instant::now();
     let blank = |id: String, title: &str| CaseReport {
-        dut: GATEWAY.into(),
-        transport: plan.output.transport().into(),
         repro: plan.repro(&id),
         transcript: Some(transcript_name(&id)),
-        case: id,
-        title: title.into(),
-        file: None,
-        verdict: Verdict::Pass,
-        reason: None,
-        known: false,
-        took_us: 0,
-        findings: Vec::new(),
-        exercised: Vec::new(),
+        ..CaseReport::blank(GATEWAY, plan.output.transport(), &id, title)
     };
     let micros = |since: Instant| u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
     let Some(outcome) = conversation.bring_up().await else {

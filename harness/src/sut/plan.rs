@@ -129,6 +129,10 @@ impl GatewayPlan {
             ("--mutant", args.mutant.is_some()),
             ("--scenarios", args.scenarios.is_some()),
             ("--listen", args.listen.is_some()),
+            ("--http-listen", args.http_listen.is_some()),
+            ("--transport", args.transport.is_some()),
+            ("--mqtt-broker", args.mqtt_broker.is_some()),
+            ("--redial-deadline", args.redial_deadline.is_some()),
         ] {
             if given {
                 return Err(Refusal::usage(
