@@ -65,6 +65,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
+    /// Let the native device do one thing in another way that no document forbids, to see that
+    /// nothing is found (`mcp-hil-native --list-variants`)
+    #[arg(long, value_name = "NAME", conflicts_with = "mutant")]
+    pub variant: Option<String>,
+
     /// How messages reach the device [default: websocket, or what the device's file says]
     #[arg(long, value_enum, value_name = "NAME")]
     pub transport: Option<Transports>,
