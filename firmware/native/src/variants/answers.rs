@@ -47,7 +47,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     ),
     variant(
         "bad-calls-are-errors",
-        "Every bad call gives a result with isError, one without a name too.",
+        "Every call that cannot be carried out gives a result with isError.",
         || refusals(|_, payload| as_result(payload)),
     ),
     variant(
@@ -130,8 +130,11 @@ pub(super) const VARIANTS: &[Variant] = &[
                     let payload = &mut envelope["payload"];
                     payload["device"] = json!({"heap": 142_331});
                     if let Some(result @ Value::Object(_)) = payload.get_mut("result") {
+                        // The result of ping is empty, by the text of MCP.
+                        if *result != json!({}) {
+                            result["note"] = json!(null);
+                        }
                         result["_meta"] = json!({"took": 3});
-                        result["note"] = json!(null);
                     }
                 }
                 Flow::Pass
@@ -171,7 +174,7 @@ pub(super) const VARIANTS: &[Variant] = &[
         "The name of the device is empty, as in one client library.",
         || {
             Defect::default().on_result("initialize", |_, result| {
-                result["serverInfo"] = json!({"name": "", "version": "0.0.1"});
+                result["serverInfo"]["name"] = json!("");
             })
         },
     ),
@@ -214,7 +217,7 @@ fn refusals(edit: fn(bool, &mut Value)) -> Defect {
         let is_refusal = payload.get("error").is_some() && payload["id"].is_number();
         // What is no request at all stays an error: no tool was asked.
         let is_call = cause.method() == "tools/call" && payload["error"]["code"] == json!(-32602);
-        if is_refusal && is_call && cause.params().is_object() {
+        if is_refusal && is_call && cause.params()["name"].is_string() {
             edit(hands.tool_of(cause.params()).is_some(), payload);
         }
         Flow::Pass
