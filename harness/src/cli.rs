@@ -364,7 +364,7 @@ pub struct SelfTestArgs {
     #[arg(long)]
     pub quick: bool,
 
-    /// How many runs at a time [default: the number of processors]
+    /// How many runs at a time [default: twice the number of processors]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,
 

@@ -60,12 +60,10 @@ pub async fn run(
     Ok(shown.finish())
 }
 
-/// How many trials at a time.
+/// How many trials at a time. They wait more than they work.
 fn jobs(args: &SelfTestArgs) -> usize {
-    args.jobs.map_or_else(
-        || std::thread::available_parallelism().map_or(1, Into::into),
-        usize::from,
-    )
+    let default = || 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    args.jobs.map_or_else(default, usize::from)
 }
 
 /// Runs the trials, several at a time, and shows each as soon as all before it are shown.
@@ -77,7 +75,10 @@ async fn carry_out<W: Write>(
 ) {
     let (slots, alone) = (Arc::new(Semaphore::new(jobs)), Arc::new(RwLock::new(())));
     let mut tasks = JoinSet::new();
-    for (index, trial) in trials.into_iter().enumerate() {
+    let mut queue: Vec<(usize, Trial)> = trials.into_iter().enumerate().collect();
+    // Those with the whole suite take longest; the last ones should be short.
+    queue.sort_by_key(|(_, trial)| trial.is_mutant());
+    for (index, trial) in queue {
         let (bench, slots, alone) = (bench.clone(), slots.clone(), alone.clone());
         tasks.spawn(async move {
             let _slot = slots.acquire().await;

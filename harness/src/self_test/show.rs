@@ -11,6 +11,9 @@ use crate::exit;
 /// Widths of the columns: name, area, killed by.
 const COLUMNS: [usize; 3] = [38, 14, 62];
 
+/// Characters of a finding that people are shown.
+const LONGEST_TEXT: usize = 240;
+
 /// One line of the JSON output.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -192,12 +195,16 @@ fn rows(tried: &Tried) -> Vec<String> {
                 &format!("FALSE FINDINGS: {}", findings.len()),
                 &cases,
             ])];
+            let mut shown: Vec<(&str, &str)> = Vec::new();
             for finding in findings {
-                rows.push(format!(
-                    "    {} {}: {}",
-                    finding.case, finding.requirement, finding.text
-                ));
-                rows.push(format!("    {}", finding.repro));
+                let about = (finding.case.as_str(), finding.requirement.as_str());
+                // One cause shows in many findings; the JSON output has them all.
+                if !shown.contains(&about) {
+                    shown.push(about);
+                    let text = shorten(&finding.text);
+                    rows.push(format!("    {} {}: {text}", about.0, about.1));
+                    rows.push(format!("    {}", finding.repro));
+                }
             }
             rows
         }
@@ -206,5 +213,13 @@ fn rows(tried: &Tried) -> Vec<String> {
             rows.extend(why.lines().map(|line| format!("    {line}")));
             rows
         }
+    }
+}
+
+/// The beginning of a text that may hold a whole message.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }

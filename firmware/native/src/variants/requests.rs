@@ -110,13 +110,15 @@ pub(super) const VARIANTS: &[Variant] = &[
         },
     ),
     variant(
-        "integer-with-point-accepted",
-        "A number such as 50.0 is an integer argument, as JSON Schema has it.",
+        "integer-with-point-refused",
+        "A number such as 50.0 is no integer argument.",
         || {
             Defect::default().on_argument(|_, value| {
-                let number = value.as_f64().filter(|_| value.is_f64());
-                let whole = number.filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
-                Some(whole.map_or(value, |number| json!(number as i64)))
+                // What is a string has the wrong type, too.
+                Some(match value.is_f64() {
+                    true => json!(value.to_string()),
+                    false => value,
+                })
             })
         },
     ),
