@@ -75,10 +75,7 @@ async fn carry_out<W: Write>(
 ) {
     let (slots, alone) = (Arc::new(Semaphore::new(jobs)), Arc::new(RwLock::new(())));
     let mut tasks = JoinSet::new();
-    let mut queue: Vec<(usize, Trial)> = trials.into_iter().enumerate().collect();
-    // Those with the whole suite take longest; the last ones should be short.
-    queue.sort_by_key(|(_, trial)| trial.is_mutant());
-    for (index, trial) in queue {
+    for (index, trial) in trials.into_iter().enumerate() {
         let (bench, slots, alone) = (bench.clone(), slots.clone(), alone.clone());
         tasks.spawn(async move {
             let _slot = slots.acquire().await;
@@ -108,7 +105,8 @@ async fn carry_out<W: Write>(
     }
 }
 
-/// What is selected: mutants by area, then the good device, then the variations.
+/// What is selected: the good device and its variations, then mutants by area. The former take
+/// longest, so that what is left at the end is short.
 fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, Refusal> {
     let (mutants, variants) = (
         native::listed(native, "mutant")?,
@@ -116,29 +114,26 @@ fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, R
     );
     let kills = kills();
     let mistaken = |name: &str| args.mistake.iter().any(|mistaken| mistaken == name);
-    let mut trials = Vec::new();
-    for mutant in &mutants {
-        if !mistaken(&mutant.name) {
-            let known = kills
-                .get(&mutant.name)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            let difference = Difference::Mutant(mutant.name.clone());
-            trials.push(Trial::mutant(difference, &mutant.area, known, args.quick));
-        }
+    let mutant = |name: &str| Difference::Mutant(name.to_owned());
+    let variant = |name: &str| Difference::Variant(name.to_owned());
+    let mut trials = vec![Trial::harmless(None, args.quick)];
+    for listed in variants.iter().filter(|listed| !mistaken(&listed.name)) {
+        trials.push(Trial::harmless(Some(variant(&listed.name)), args.quick));
     }
-    for variant in variants.iter().filter(|variant| mistaken(&variant.name)) {
-        let difference = Difference::Variant(variant.name.clone());
-        trials.push(Trial::mutant(difference, "", &[], args.quick));
+    for listed in mutants.iter().filter(|listed| mistaken(&listed.name)) {
+        trials.push(Trial::harmless(Some(mutant(&listed.name)), args.quick));
     }
-    trials.push(Trial::harmless(None, args.quick));
-    for variant in variants.iter().filter(|variant| !mistaken(&variant.name)) {
-        let difference = Difference::Variant(variant.name.clone());
-        trials.push(Trial::harmless(Some(difference), args.quick));
+    for listed in variants.iter().filter(|listed| mistaken(&listed.name)) {
+        trials.push(Trial::mutant(variant(&listed.name), "", &[], args.quick));
     }
-    for mutant in mutants.iter().filter(|mutant| mistaken(&mutant.name)) {
-        let difference = Difference::Mutant(mutant.name.clone());
-        trials.push(Trial::harmless(Some(difference), args.quick));
+    for listed in mutants.iter().filter(|listed| !mistaken(&listed.name)) {
+        let known = kills.get(&listed.name).map_or(&[][..], Vec::as_slice);
+        trials.push(Trial::mutant(
+            mutant(&listed.name),
+            &listed.area,
+            known,
+            args.quick,
+        ));
     }
     for selector in &args.only {
         if !trials

@@ -77,6 +77,9 @@ impl<W: Write> Shown<W> {
         match (self.format, tried.is_mutant) {
             (Format::Human, _) => {
                 if self.table != Some(tried.is_mutant) {
+                    if self.table.is_some() {
+                        self.line("");
+                    }
                     self.table = Some(tried.is_mutant);
                     self.line(&head(tried.is_mutant));
                 }
@@ -165,7 +168,7 @@ fn row(cells: [&str; 4]) -> String {
 fn head(is_mutant: bool) -> String {
     match is_mutant {
         true => row(["mutant", "area", "killed by", "exchanges"]),
-        false => format!("\n{}", row(["device", "", "found", "cases"])),
+        false => row(["device", "", "found", "cases"]),
     }
 }
 

@@ -228,11 +228,6 @@ impl Trial {
         self.difference.as_ref().map_or(GOOD, Difference::name)
     }
 
-    /// Whether something must be found.
-    pub(super) fn is_mutant(&self) -> bool {
-        self.is_mutant
-    }
-
     /// Runs the program, once more over the next transport where a mutant lives on.
     pub(super) async fn carry_out(&self, bench: &Bench) -> Tried {
         let began = Instant::now();
