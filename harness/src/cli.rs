@@ -33,6 +33,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Play the backend for devices on the bench and show the traffic, without testing
     Serve(ServeArgs),
+    /// Test the harness: are all known defects found, and nothing in devices that do no wrong
+    SelfTest(SelfTestArgs),
 }
 
 /// Arguments of `run`.
@@ -64,6 +66,11 @@ pub struct RunArgs {
     /// Seed one defect in the native device, to see it caught (`mcp-hil-native --list-mutants`)
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
+
+    /// Let the native device do one thing in another way that no document forbids, to see that
+    /// nothing is found (`mcp-hil-native --list-variants`)
+    #[arg(long, value_name = "NAME", conflicts_with = "mutant")]
+    pub variant: Option<String>,
 
     /// How messages reach the device [default: websocket, or what the device's file says]
     #[arg(long, value_enum, value_name = "NAME")]
@@ -342,6 +349,37 @@ pub struct ReplayArgs {
     /// How to report.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Arguments of `self-test`.
+#[derive(Debug, Args)]
+pub struct SelfTestArgs {
+    /// Only mutants and variations whose name begins so; `good` is the device without either
+    /// (repeatable)
+    #[arg(long, value_name = "PREFIX")]
+    pub only: Vec<String>,
+
+    /// Try each mutant with the cases alone that are known to kill it, and variations over WebSocket
+    /// alone
+    #[arg(long)]
+    pub quick: bool,
+
+    /// How many runs at a time [default: twice the number of processors]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
+
+    /// Seed of all runs
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// What to print: tables for people, or events as JSON, one a line
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Take a mutant for a variation, or the other way round, to see that it is noticed
+    /// (repeatable)
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub mistake: Vec<String>,
 }
 
 /// Arguments of `serve`.

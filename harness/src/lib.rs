@@ -3,7 +3,8 @@
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
 //! [`replay`] enters the same flow with the transcripts of an earlier run. [`serve`] stands beside it:
-//! it talks to devices and judges nothing.
+//! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
+//! harness itself.
 
 pub mod cli;
 pub mod dut;
@@ -18,6 +19,7 @@ pub mod recording;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod self_test;
 pub mod serve;
 pub mod suite;
 pub mod sut;

@@ -8,14 +8,15 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, ServeArgs, Sut,
+    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, SelfTestArgs,
+    ServeArgs, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{exit, explain, gateway, run, serve, sut};
+use mcp_hil::{exit, explain, gateway, run, self_test, serve, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
+        Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
         eprintln!("mcp-hil: {refusal}");
@@ -80,6 +82,20 @@ fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
     // A thread may still wait for a line on standard input.
     runtime.shutdown_background();
     done.map(|()| exit::CONFORMING)
+}
+
+fn test_harness(args: &SelfTestArgs) -> Result<u8, Refusal> {
+    let program = std::env::current_exe().map_err(|error| {
+        Refusal::bench(
+            format!("cannot tell where this program lies: {error}"),
+            "call it by its path",
+        )
+    })?;
+    let runtime = runtime()?;
+    let ended = runtime
+        .block_on(async { self_test::run(args, program, std::io::stdout(), interrupted()).await });
+    runtime.shutdown_background();
+    ended
 }
 
 fn run_gateway(args: &GatewayArgs) -> Result<u8, Refusal> {

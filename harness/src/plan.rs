@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::cli::RunArgs;
-use crate::dut::{Dut, How};
+use crate::dut::{Difference, Dut, How};
 use crate::exit;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
@@ -129,7 +129,8 @@ impl Plan {
         let whole_suite = args.only.is_empty();
         let cases = suite.select(&args.only)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
-        let dut = Dut::parse(&args.dut, args.mutant.as_deref())?;
+        let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
+        let dut = Dut::parse(&args.dut, difference.as_ref())?;
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args

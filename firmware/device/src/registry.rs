@@ -248,9 +248,20 @@ impl fmt::Display for RegisterError {
 }
 
 /// All tools, in the order of registration.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Registry {
     entries: Vec<Entry>,
+    /// Largest result of `tools/list` in bytes.
+    page_limit: usize,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry {
+            entries: Vec::new(),
+            page_limit: PAGE_LIMIT,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -274,6 +285,16 @@ impl Registry {
         Ok(())
     }
 
+    /// Takes out the tools that are not to be kept, as for a board without the parts.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Tool) -> bool) {
+        self.entries.retain(|entry| keep(&entry.tool));
+    }
+
+    /// Lists in smaller pages, of at most `bytes` bytes; a page has one tool at least.
+    pub fn limit_pages(&mut self, bytes: usize) {
+        self.page_limit = bytes.min(PAGE_LIMIT);
+    }
+
     /// The tool of exactly this name.
     pub fn find(&self, name: &str) -> Option<&Tool> {
         self.tools().find(|tool| tool.name == name)
@@ -284,8 +305,8 @@ impl Registry {
         self.entries.iter().map(|entry| &entry.tool)
     }
 
-    /// The result of `tools/list`: a page of at most [`PAGE_LIMIT`] bytes that begins with the tool
-    /// that `cursor` names.
+    /// The result of `tools/list`: a page of limited size that begins with the tool that `cursor`
+    /// names.
     pub(crate) fn page(&self, cursor: &str, with_user_tools: bool) -> Result<String, RpcError> {
         let mut visible = self
             .entries
@@ -315,7 +336,7 @@ impl Registry {
             let after = ahead
                 .next()
                 .map_or("]}".len(), |after| next_cursor_length(after.tool.name));
-            if out.len() + 1 + next.json.len() + after > PAGE_LIMIT {
+            if out.len() + 1 + next.json.len() + after > self.page_limit {
                 out.push_str("],\"nextCursor\":");
                 json::push_string(&mut out, next.tool.name);
                 out.push('}');
@@ -407,6 +428,26 @@ mod tests {
             "{} bytes, longest tool {longest}",
             text.len()
         );
+    }
+
+    #[test]
+    fn smaller_pages_hold_the_same_tools() {
+        let mut registry = tools::registry();
+        let all = walk(&registry, true).concat();
+        registry.limit_pages(0);
+        let pages = walk(&registry, true);
+        assert!(pages.iter().all(|page| page.len() == 1));
+        assert_eq!(pages.concat(), all);
+    }
+
+    #[test]
+    fn a_board_with_few_parts_has_few_tools() {
+        let mut registry = tools::registry();
+        registry.retain(|tool| tool.name == "self.get_device_status");
+        assert_eq!(walk(&registry, true), [["self.get_device_status"]]);
+        assert!(registry.find("self.reboot").is_none());
+        registry.retain(|_| false);
+        assert_eq!(walk(&registry, true), [[""; 0]]);
     }
 
     #[test]

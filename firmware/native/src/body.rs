@@ -41,9 +41,13 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub(crate) fn new(identity: Identity, defect: Option<Defect>, delay_ms: u64) -> Self {
+    pub(crate) fn new(identity: Identity, mut defect: Option<Defect>, delay_ms: u64) -> Self {
+        let mut device = Device::new(identity);
+        if let Some(setup) = defect.as_mut().and_then(|defect| defect.setup.as_mut()) {
+            setup(&mut device);
+        }
         Body {
-            device: Device::new(identity),
+            device,
             defect,
             delay_ms,
             started: Instant::now(),

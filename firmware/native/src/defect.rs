@@ -2,11 +2,12 @@
 //!
 //! The device itself knows nothing of it. A defect is made of hooks on what passes by, and the
 //! methods of [`Defect`] put a hook where most defects want it: on a request, on an answer, on a
-//! page of the tool list. One hook of a kind is enough for every defect there is.
+//! page of the tool list. One hook of a kind is enough for every defect there is. Harmless
+//! variations of the device ([`crate::variants`]) are made of the same hooks.
 
 use std::fmt;
 
-use reference_device::{HttpRequest, Property, Purpose};
+use reference_device::{Device, HttpRequest, Property, Purpose};
 use serde_json::{Map, Value};
 
 use crate::hooks::{Flow, Hands, Inbound, Outbound, Request};
@@ -27,11 +28,14 @@ type OnPublication = dyn FnMut(&mut Publication);
 type OnDatagram = dyn FnMut(&mut Vec<u8>) -> Flow;
 type OnHttp = dyn FnMut(&mut HttpRequest) -> Flow;
 type OnLine = dyn FnMut(&mut String) -> Flow;
+type OnSetup = dyn FnMut(&mut Device);
 type OnEvent = dyn FnMut(&mut Hands);
 
 /// The seeded defect of one device.
 #[derive(Default)]
 pub(crate) struct Defect {
+    /// Changes the device before it is switched on.
+    pub(crate) setup: Hook<OnSetup>,
     /// Changes the handshake.
     pub(crate) headers: Hook<OnHeaders>,
     /// Changes the connection to the broker.
@@ -65,6 +69,12 @@ impl fmt::Debug for Defect {
 }
 
 impl Defect {
+    /// Another device: other tools, another identity.
+    pub(crate) fn setup(mut self, hook: impl FnMut(&mut Device) + 'static) -> Self {
+        self.setup = Some(Box::new(hook));
+        self
+    }
+
     /// A defect of the handshake.
     pub(crate) fn headers(mut self, hook: impl FnMut(&mut Headers) + 'static) -> Self {
         self.headers = Some(Box::new(hook));

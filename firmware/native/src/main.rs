@@ -1,5 +1,6 @@
 //! The reference device as a process on the host: [`reference_device`] with a socket, a clock and a
-//! console, and on request with one seeded defect (`--mutant`).
+//! console, and on request with one seeded defect (`--mutant`) or another harmless way of doing
+//! things (`--variant`).
 //!
 //! Where to dial comes from the environment, as for every program that `mcp-hil run --dut exec:`
 //! starts. With `MCP_HIL_OTA_URL` the device asks there at every boot, and nothing else counts.
@@ -18,6 +19,7 @@ mod mqtt;
 mod mutants;
 mod tamper;
 mod udp;
+mod variants;
 
 use std::env;
 use std::io::{self, Write};
@@ -47,6 +49,14 @@ struct Arguments {
     #[arg(long)]
     list_mutants: bool,
 
+    /// Do things in this other way, which no document forbids.
+    #[arg(long, value_name = "NAME", conflicts_with = "mutant")]
+    variant: Option<String>,
+
+    /// Print the harmless variations, one a line: name, description, separated by a tab.
+    #[arg(long)]
+    list_variants: bool,
+
     /// Give every answer this many milliseconds late.
     #[arg(long, value_name = "N", default_value_t = 0)]
     delay_ms: u64,
@@ -56,7 +66,7 @@ struct Arguments {
     no_hello: bool,
 
     /// Be no device: connect and send every message back as it came. A benchmark compares.
-    #[arg(long, conflicts_with_all = ["mutant", "delay_ms", "no_hello"])]
+    #[arg(long, conflicts_with_all = ["mutant", "variant", "delay_ms", "no_hello"])]
     echo: bool,
 }
 
@@ -66,7 +76,15 @@ const EXIT_USAGE: u8 = 2;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.list_mutants {
-        return list_mutants();
+        return print_rows(mutants::all().map(|mutant| {
+            let (name, area, description) = (mutant.name, mutant.area, mutant.description);
+            format!("{name}\t{area}\t{description}")
+        }));
+    }
+    if arguments.list_variants {
+        return print_rows(
+            variants::all().map(|variant| format!("{}\t{}", variant.name, variant.description)),
+        );
     }
     let done = if arguments.echo {
         identity().and_then(|identity| match identity.transport {
@@ -85,17 +103,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn list_mutants() -> ExitCode {
+fn print_rows(rows: impl Iterator<Item = String>) -> ExitCode {
     let mut out = io::stdout().lock();
-    for mutant in mutants::all() {
+    for row in rows {
         // Whoever closed the pipe has read enough.
-        if writeln!(
-            out,
-            "{}\t{}\t{}",
-            mutant.name, mutant.area, mutant.description
-        )
-        .is_err()
-        {
+        if writeln!(out, "{row}").is_err() {
             break;
         }
     }
@@ -103,7 +115,17 @@ fn list_mutants() -> ExitCode {
 }
 
 fn prepare(arguments: &Arguments) -> Result<Body, String> {
-    let defect = arguments.mutant.as_deref().map(find_mutant).transpose()?;
+    let defect = match (&arguments.mutant, &arguments.variant) {
+        (Some(name), _) => {
+            let rows = mutants::all().map(|mutant| (mutant.name, mutant.build));
+            Some(find("mutant", name, rows)?)
+        }
+        (None, Some(name)) => {
+            let rows = variants::all().map(|variant| (variant.name, variant.build));
+            Some(find("variant", name, rows)?)
+        }
+        (None, None) => None,
+    };
     let mut identity = match variable("MCP_HIL_OTA_URL") {
         Some(ota_url) => Identity {
             ota_url,
@@ -158,17 +180,25 @@ fn address(name: &str) -> Result<String, String> {
     })
 }
 
-fn find_mutant(name: &str) -> Result<Defect, String> {
-    if let Some(mutant) = mutants::all().find(|mutant| mutant.name == name) {
-        return Ok((mutant.build)());
+/// Builds the layer of this name around the device.
+fn find(
+    kind: &str,
+    name: &str,
+    rows: impl Iterator<Item = (&'static str, fn() -> Defect)>,
+) -> Result<Defect, String> {
+    let rows: Vec<_> = rows.collect();
+    if let Some((_, build)) = rows.iter().find(|(known, _)| *known == name) {
+        return Ok(build());
     }
-    let nearest = mutants::all()
-        .map(|mutant| mutant.name)
-        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
+    let likeness = |known: &str| strsim::jaro_winkler(known, name);
+    let nearest = rows
+        .iter()
+        .map(|(known, _)| *known)
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let hint = nearest.map_or(String::new(), |nearest| {
         format!("\n\nhint: did you mean `{nearest}`?")
     });
     Err(format!(
-        "there is no mutant `{name}`; `--list-mutants` shows them all{hint}"
+        "there is no {kind} `{name}`; `--list-{kind}s` shows them all{hint}"
     ))
 }

@@ -1,7 +1,7 @@
 //! The device under test: how it is named on the command line and how it is started.
 
 mod file;
-mod native;
+pub(crate) mod native;
 
 use std::path::{Path, PathBuf};
 
@@ -31,13 +31,45 @@ pub enum How {
     Native {
         /// Its program.
         program: PathBuf,
-        /// The defect that it is to have.
-        mutant: Option<String>,
+        /// What is to be different about it.
+        difference: Option<Difference>,
     },
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
     Wait,
+}
+
+/// What is different about a reference device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// It has this defect.
+    Mutant(String),
+    /// It does something in another way that no document forbids.
+    Variant(String),
+}
+
+impl Difference {
+    /// What `--mutant` and `--variant` ask for together; at most one of them is there.
+    pub fn asked(mutant: Option<&str>, variant: Option<&str>) -> Option<Self> {
+        let mutant = mutant.map(|name| Self::Mutant(name.to_owned()));
+        mutant.or_else(|| variant.map(|name| Self::Variant(name.to_owned())))
+    }
+
+    /// Its kind in one word; the argument is named so.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mutant(_) => "mutant",
+            Self::Variant(_) => "variant",
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Mutant(name) | Self::Variant(name) => name,
+        }
+    }
 }
 
 impl Dut {
@@ -46,27 +78,32 @@ impl Dut {
     /// # Errors
     ///
     /// Another word, an empty command, or a reference device that is neither built nor buildable.
-    pub fn parse(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
+    pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
-            let dut = Self::parse_target(&file.target, mutant)?;
+            let dut = Self::parse_target(&file.target, difference)?;
             return Ok(Self {
                 name: file.name.clone(),
                 file: Some(file),
                 ..dut
             });
         }
-        Self::parse_target(spec, mutant)
+        Self::parse_target(spec, difference)
     }
 
-    fn parse_target(spec: &str, mutant: Option<&str>) -> Result<Self, Refusal> {
+    fn parse_target(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
                 let program = native::program()?;
-                let mutant = mutant
-                    .map(|name| native::known_mutant(&program, name))
-                    .transpose()?;
-                ("native", How::Native { program, mutant })
+                if let Some(difference) = difference {
+                    native::check_known(&program, difference)?;
+                }
+                let difference = difference.cloned();
+                let how = How::Native {
+                    program,
+                    difference,
+                };
+                ("native", how)
             }
             None if spec == "wait" => ("wait", How::Wait),
             Some(("exec", command)) if !command.trim().is_empty() => {
@@ -82,9 +119,12 @@ impl Dut {
                 ));
             }
         };
-        if mutant.is_some() && name != "native" {
+        if let Some(difference) = difference
+            && name != "native"
+        {
+            let kind = difference.kind();
             return Err(Refusal::usage(
-                format!("`--mutant` with `--dut {spec}`: only the native device has mutants"),
+                format!("`--{kind}` with `--dut {spec}`: only the native device has {kind}s"),
                 "leave one of them out",
             ));
         }
@@ -107,8 +147,13 @@ impl Dut {
     /// What verdicts about it stand on.
     pub fn fidelity(&self) -> &'static str {
         match &self.how {
-            How::Native { mutant: None, .. } => "simulation, no board attached",
-            How::Native { .. } => "simulation with a seeded defect, no board attached",
+            How::Native { difference, .. } => match difference {
+                None => "simulation, no board attached",
+                Some(Difference::Mutant(_)) => "simulation with a seeded defect, no board attached",
+                Some(Difference::Variant(_)) => {
+                    "simulation of a harmless variation, no board attached"
+                }
+            },
             How::Exec(_) => "a program on this host, no board attached",
             How::Wait => "a device that somebody else started",
         }
@@ -181,11 +226,12 @@ impl Dut {
             return quote(&file.path);
         }
         match &self.how {
-            How::Native { mutant: None, .. } => "native".into(),
-            How::Native {
-                mutant: Some(mutant),
-                ..
-            } => format!("native --mutant {mutant}"),
+            How::Native { difference, .. } => match difference {
+                None => "native".into(),
+                Some(difference) => {
+                    format!("native --{} {}", difference.kind(), difference.name())
+                }
+            },
             How::Exec(command) => format!("exec:{}", quote(command)),
             How::Wait => "wait".into(),
         }
@@ -194,10 +240,15 @@ impl Dut {
     /// The command that starts it; `None` when somebody else does.
     pub fn command(&self) -> Option<Command> {
         match &self.how {
-            How::Native { program, mutant } => {
+            How::Native {
+                program,
+                difference,
+            } => {
                 let command = Command::direct(program);
-                Some(match mutant {
-                    Some(name) => command.arg("--mutant").arg(name),
+                Some(match difference {
+                    Some(difference) => command
+                        .arg(format!("--{}", difference.kind()))
+                        .arg(difference.name()),
                     None => command,
                 })
             }

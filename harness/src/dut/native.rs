@@ -3,18 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use super::Difference;
 use crate::plan::Refusal;
 
 /// The package of the native reference device, and its program.
 const NATIVE_PACKAGE: &str = "reference-native";
 const NATIVE_PROGRAM: &str = "mcp-hil-native";
 
-/// The name of a mutant that the device knows.
-pub(super) fn known_mutant(program: &Path, name: &str) -> Result<String, Refusal> {
-    let listed = std::process::Command::new(program)
-        .arg("--list-mutants")
+/// One of the devices that the program can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Its name.
+    pub(crate) name: String,
+    /// The area of the protocol; empty for variations.
+    pub(crate) area: String,
+    /// What is different about it.
+    pub(crate) description: String,
+}
+
+/// What the program lists as its mutants or variants; `kind` is the word in singular.
+pub(crate) fn listed(program: &Path, kind: &str) -> Result<Vec<Listed>, Refusal> {
+    let output = std::process::Command::new(program)
+        .arg(format!("--list-{kind}s"))
         .output();
-    let listed = listed.map_err(|error| {
+    let output = output.map_err(|error| {
         Refusal::bench(
             format!(
                 "cannot start the reference device `{}`: {error}",
@@ -23,24 +35,42 @@ pub(super) fn known_mutant(program: &Path, name: &str) -> Result<String, Refusal
             "check MCP_HIL_NATIVE",
         )
     })?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    let mut names = text.lines().filter_map(|line| line.split('\t').next());
+    let text = String::from_utf8_lossy(&output.stdout);
+    let row = |line: &str| {
+        let mut cells = line.split('\t');
+        let name = cells.next()?.to_owned();
+        let (first, second) = (cells.next().unwrap_or_default(), cells.next());
+        let (area, description) = second.map_or(("", first), |second| (first, second));
+        Some(Listed {
+            name,
+            area: area.to_owned(),
+            description: description.to_owned(),
+        })
+    };
+    Ok(text.lines().filter_map(row).collect())
+}
+
+/// Whether the program knows what it is asked to be.
+pub(super) fn check_known(program: &Path, difference: &Difference) -> Result<(), Refusal> {
+    let (kind, name) = (difference.kind(), difference.name());
+    let listed = listed(program, kind)?;
+    let mut names = listed.iter().map(|known| known.name.as_str());
     if names.clone().any(|known| known == name) {
-        return Ok(name.to_owned());
+        return Ok(());
     }
     let hint = match mcp_hil_core::problem::nearest(name, &mut names) {
         Some(near) => format!("did you mean `{near}`? "),
         None => String::new(),
     };
     Err(Refusal::usage(
-        format!("the native device has no mutant `{name}`"),
-        &format!("{hint}`mcp-hil-native --list-mutants` lists all"),
+        format!("the native device has no {kind} `{name}`"),
+        &format!("{hint}`mcp-hil-native --list-{kind}s` lists all"),
     ))
 }
 
 /// Finds the reference device: named by `MCP_HIL_NATIVE`, built from the source tree that this
 /// program came from, or beside this program.
-pub(super) fn program() -> Result<PathBuf, Refusal> {
+pub(crate) fn program() -> Result<PathBuf, Refusal> {
     if let Some(named) = std::env::var_os("MCP_HIL_NATIVE") {
         return Ok(named.into());
     }

@@ -127,6 +127,7 @@ impl GatewayPlan {
         )?)?;
         for (name, given) in [
             ("--mutant", args.mutant.is_some()),
+            ("--variant", args.variant.is_some()),
             ("--scenarios", args.scenarios.is_some()),
             ("--listen", args.listen.is_some()),
             ("--http-listen", args.http_listen.is_some()),

@@ -122,9 +122,19 @@ impl Device {
         &self.identity
     }
 
+    /// The same, for a body that knows more of it; to be changed before the device boots.
+    pub fn identity_mut(&mut self) -> &mut Identity {
+        &mut self.identity
+    }
+
     /// Its tools.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Its tools, for a board with fewer parts or more; to be changed before the device boots.
+    pub fn registry_mut(&mut self) -> &mut Registry {
+        &mut self.registry
     }
 
     /// Its parts.

@@ -7,5 +7,6 @@ mod mutants;
 mod process;
 mod program;
 mod server;
+mod variants;
 mod vision;
 mod web;

@@ -1,0 +1,436 @@
+//! One device, tried once: the program as a child, and its report read back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::catalogue::RuleSet;
+use mcp_hil_core::transcript::{Entry, Role, What};
+use mcp_hil_core::verdict::{Finding, Verdict};
+use serde::Serialize;
+use tokio::process::Command;
+
+use super::GOOD;
+use super::table::{Kill, is_excepted};
+use crate::dut::Difference;
+use crate::event::CaseReport;
+use crate::plan::Refusal;
+use crate::recording::Recorded;
+use crate::report::Record;
+use crate::run::BOTH;
+
+/// No run takes longer; one that does hangs.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Seconds that a mutant gets for an answer: the device gives each in a few milliseconds.
+const MUTANT_DEADLINE: &str = "1";
+
+/// Seconds that a mutant gets to connect again over MQTT, which stock devices may take a minute for.
+const MUTANT_REDIAL: &str = "2";
+
+/// Cases that give a comparison of transports something to compare.
+const COMPARED: [&str; 2] = ["arguments/missing", "vision/before"];
+
+/// What all trials share. Its folder goes away with it.
+#[derive(Debug)]
+pub(super) struct Bench {
+    program: PathBuf,
+    native: PathBuf,
+    seed: u64,
+    folder: PathBuf,
+    next: AtomicUsize,
+}
+
+impl Bench {
+    /// Makes the folder.
+    pub(super) fn new(program: PathBuf, native: PathBuf, seed: u64) -> Result<Self, Refusal> {
+        let folder = std::env::temp_dir().join(format!("mcp-hil-self-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|error| {
+            Refusal::bench(
+                format!("cannot make the folder `{}`: {error}", folder.display()),
+                "set TMPDIR to a place that can be written",
+            )
+        })?;
+        Ok(Self {
+            program,
+            native,
+            seed,
+            folder,
+            next: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A device and what is expected of it.
+#[derive(Debug)]
+pub(super) struct Trial {
+    difference: Option<Difference>,
+    area: String,
+    /// The runs that it takes; the next one is for a mutant that the one before let live.
+    runs: Vec<Run>,
+    /// Whether something must be found, or nothing may.
+    is_mutant: bool,
+}
+
+/// One run: over which transport, with which cases.
+#[derive(Debug)]
+struct Run {
+    transport: &'static str,
+    /// All where there is none.
+    only: Vec<String>,
+    /// What is known to kill the mutant here.
+    known: Vec<Kill>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tried {
+    /// The mutant or variation.
+    pub name: String,
+    /// The area of the protocol that a mutant spoils.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub area: String,
+    /// Whether something had to be found, or nothing should.
+    #[serde(skip)]
+    pub is_mutant: bool,
+    /// The transport of the last run.
+    pub transport: String,
+    /// How many cases were executed.
+    pub cases: usize,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The mutant was found out.
+    Killed(Killed),
+    /// Nothing was found in a mutant.
+    Survived,
+    /// Nothing was found where nothing was to be found.
+    Clean,
+    /// Something was found where nothing should be.
+    Accused {
+        /// What was found.
+        findings: Vec<FalseFinding>,
+    },
+    /// The run could not be carried out.
+    Broken {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What found a mutant out first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Killed {
+    /// The case.
+    pub case: String,
+    /// The requirement.
+    pub requirement: String,
+    /// Whether a generated input did it; else a script.
+    pub generated: bool,
+    /// How many requests had been sent by then, with those that the harness reads the state and makes
+    /// sure with.
+    pub exchanges: usize,
+    /// The command that shows it again.
+    pub repro: String,
+}
+
+/// Something that was found in a device that does no wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FalseFinding {
+    /// The case; empty when it is about the run as a whole.
+    pub case: String,
+    /// The requirement, or what else is wrong.
+    pub requirement: String,
+    /// What was expected and what came.
+    pub text: String,
+    /// The command that shows it again.
+    pub repro: String,
+}
+
+impl Trial {
+    /// A mutant: over the transports on which it is known to show, or over all of them.
+    pub(super) fn mutant(difference: Difference, area: &str, known: &[Kill], quick: bool) -> Self {
+        let mut transports = Vec::new();
+        for kill in known {
+            let transport = match kill.transport.as_str() {
+                "mqtt" => "mqtt",
+                "both" => "both",
+                _ => "websocket",
+            };
+            if !transports.contains(&transport) {
+                transports.push(transport);
+            }
+        }
+        if transports.is_empty() {
+            transports = vec!["websocket", "mqtt"];
+        }
+        let run = |transport| {
+            let known: Vec<Kill> = known
+                .iter()
+                .filter(|kill| kill.transport == transport)
+                .cloned()
+                .collect();
+            let mut only: BTreeSet<String> = BTreeSet::new();
+            if quick && !known.is_empty() {
+                only.extend(known.iter().map(|kill| kill.case.clone()));
+                if transport == "both" {
+                    only.extend(COMPARED.map(str::to_owned));
+                }
+            }
+            Run {
+                transport,
+                only: only.into_iter().collect(),
+                known,
+            }
+        };
+        Self {
+            difference: Some(difference),
+            area: area.to_owned(),
+            runs: transports.into_iter().map(run).collect(),
+            is_mutant: true,
+        }
+    }
+
+    /// The device itself, or a variation: the whole suite over both transports, in a hurry over
+    /// WebSocket alone.
+    pub(super) fn harmless(difference: Option<Difference>, quick: bool) -> Self {
+        let run = Run {
+            transport: if quick { "websocket" } else { "both" },
+            only: Vec::new(),
+            known: Vec::new(),
+        };
+        Self {
+            difference,
+            area: String::new(),
+            runs: vec![run],
+            is_mutant: false,
+        }
+    }
+
+    /// The name of the mutant or variation.
+    pub(super) fn name(&self) -> &str {
+        self.difference.as_ref().map_or(GOOD, Difference::name)
+    }
+
+    /// Runs the program, once more over the next transport where a mutant lives on.
+    pub(super) async fn carry_out(&self, bench: &Bench) -> Tried {
+        let began = Instant::now();
+        let mut tried = Tried {
+            name: self.name().to_owned(),
+            area: self.area.clone(),
+            is_mutant: self.is_mutant,
+            transport: String::new(),
+            cases: 0,
+            took_ms: 0,
+            outcome: Outcome::Survived,
+        };
+        for run in &self.runs {
+            run.transport.clone_into(&mut tried.transport);
+            match self.start(run, bench).await {
+                Ok((folder, record)) => {
+                    tried.cases += record.summary.cases;
+                    tried.outcome = self.outcome(run, &folder, &record);
+                    let _ = std::fs::remove_dir_all(folder);
+                }
+                Err(why) => tried.outcome = Outcome::Broken { why },
+            }
+            if matches!(tried.outcome, Outcome::Killed(_)) {
+                break;
+            }
+        }
+        tried.took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tried
+    }
+
+    /// Runs the program and gives its folder and its record.
+    async fn start(&self, run: &Run, bench: &Bench) -> Result<(PathBuf, Record), String> {
+        let number = bench.next.fetch_add(1, Ordering::Relaxed);
+        let out = bench.folder.join(number.to_string());
+        let mut command = Command::new(&bench.program);
+        command
+            .arg("run")
+            .args(["--strict", "--format", "json", "--transport", run.transport])
+            .args(["--seed", &bench.seed.to_string(), "--out"])
+            .arg(&out)
+            .env("MCP_HIL_NATIVE", &bench.native)
+            .env_remove("MCP_HIL_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        for (name, _) in RuleSet::ALL {
+            command.args(["--rules", name]);
+        }
+        if let Some(difference) = &self.difference {
+            command
+                .arg(format!("--{}", difference.kind()))
+                .arg(difference.name());
+        }
+        if self.is_mutant {
+            command.args(["--deadline", MUTANT_DEADLINE]);
+            command.args(["--redial-deadline", MUTANT_REDIAL]);
+        }
+        for case in &run.only {
+            command.args(["--only", case]);
+        }
+        let ended = tokio::time::timeout(LONGEST, command.output()).await;
+        let output = match ended {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => return Err(format!("cannot start the program: {error}")),
+            Err(_) => return Err(format!("it took more than {} s", LONGEST.as_secs())),
+        };
+        let folder = out.join("latest");
+        let read = std::fs::read_to_string(folder.join("report.json"));
+        let said = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let text = read.map_err(|error| format!("there is no report ({error}); {}", said()))?;
+        let record = Record::read(&text).map_err(|error| error.to_string())?;
+        // The link is of no use when the folder is removed.
+        let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
+        Ok((folder, record))
+    }
+
+    fn outcome(&self, run: &Run, folder: &Path, record: &Record) -> Outcome {
+        if !self.is_mutant {
+            let findings = self.false_findings(record);
+            return match findings.is_empty() {
+                true => Outcome::Clean,
+                false => Outcome::Accused { findings },
+            };
+        }
+        let sessions: Vec<Vec<Entry>> = record
+            .run
+            .duts
+            .iter()
+            .map(|dut| Recorded::read(folder, dut).map_or(Vec::new(), |read| read.entries))
+            .collect();
+        let seen = record.cases.iter().flat_map(|case| {
+            let lane = record
+                .run
+                .duts
+                .iter()
+                .position(|dut| dut.transport == case.transport);
+            let findings = case.findings.iter().filter(|finding| counts(finding));
+            let sessions = &sessions;
+            findings.map(move |finding| {
+                let exchanges = exchanges_until(sessions, lane, case, finding);
+                (case, finding, exchanges)
+            })
+        });
+        let is_known = |case: &CaseReport, finding: &Finding| {
+            run.known.iter().any(|kill| {
+                case.case.starts_with(&kill.case) && finding.requirement == kill.requirement
+            })
+        };
+        // The first, and of several at one time the one that was expected.
+        let first =
+            seen.min_by_key(|(case, finding, exchanges)| (*exchanges, !is_known(case, finding)));
+        match (first, &record.summary.bench_error) {
+            (Some((case, finding, exchanges)), _) => Outcome::Killed(Killed {
+                case: case.case.clone(),
+                requirement: finding.requirement.clone(),
+                generated: case.case.starts_with("properties/"),
+                exchanges,
+                repro: case.repro.clone(),
+            }),
+            (None, Some(why)) => Outcome::Broken { why: why.clone() },
+            (None, None) => Outcome::Survived,
+        }
+    }
+
+    /// Everything that keeps the run of a good device from being green.
+    fn false_findings(&self, record: &Record) -> Vec<FalseFinding> {
+        let mut all = Vec::new();
+        for case in &record.cases {
+            let excepted = |finding: &&Finding| !is_excepted(self.name(), &finding.requirement);
+            let findings: Vec<_> = case.findings.iter().filter(excepted).collect();
+            all.extend(findings.iter().map(|finding| FalseFinding {
+                case: case.case.clone(),
+                requirement: finding.requirement.clone(),
+                text: format!(
+                    "expected {}, received {}",
+                    finding.expected, finding.received
+                ),
+                repro: case.repro.clone(),
+            }));
+            let unshown = matches!(case.verdict, Verdict::Inconclusive | Verdict::Error);
+            if unshown && findings.is_empty() {
+                all.push(FalseFinding {
+                    case: case.case.clone(),
+                    requirement: "nothing was shown".to_owned(),
+                    text: case.reason.clone().unwrap_or_default(),
+                    repro: case.repro.clone(),
+                });
+            }
+        }
+        let whole = |requirement: &str, text: &str| FalseFinding {
+            case: String::new(),
+            requirement: requirement.to_owned(),
+            text: text.to_owned(),
+            repro: String::new(),
+        };
+        let summary = &record.summary;
+        all.extend(
+            summary
+                .bench_error
+                .iter()
+                .map(|why| whole("the bench broke", why)),
+        );
+        all.extend(
+            summary
+                .unexercised
+                .iter()
+                .map(|slug| whole(slug, "nothing exercised it")),
+        );
+        all
+    }
+}
+
+/// Whether a finding is held against a mutant: silence that may have been the bench is not.
+fn counts(finding: &Finding) -> bool {
+    finding.verdict == Verdict::Fail
+}
+
+/// How many requests the harness had sent when a finding showed, in all sessions together.
+fn exchanges_until(
+    sessions: &[Vec<Entry>],
+    lane: Option<usize>,
+    case: &CaseReport,
+    finding: &Finding,
+) -> usize {
+    let sent = |entry: &&Entry| match &entry.what {
+        What::Sent { role, .. } => !matches!(role, Role::Hello | Role::Reply),
+        _ => false,
+    };
+    let Some(lane) = lane.filter(|_| case.transport != BOTH) else {
+        // It took all of both sessions to compare them.
+        return sessions.iter().flatten().filter(sent).count();
+    };
+    let before = sessions[..lane].iter().flatten().filter(sent).count();
+    let Some(session) = sessions.get(lane) else {
+        return before;
+    };
+    let ended = session.iter().filter(|entry| *entry.case == *case.case);
+    let last = finding.seq.or(ended.map(|entry| entry.seq).max());
+    before
+        + session
+            .iter()
+            .filter(|entry| last.is_none_or(|last| entry.seq <= last))
+            .filter(sent)
+            .count()
+}
