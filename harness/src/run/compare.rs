@@ -37,6 +37,7 @@ pub fn same_answers(
         exercised: Vec::new(),
         transcript: None,
         repro: repro.to_owned(),
+        generated: None,
     };
     let mut book = Book::default();
     let outcome = comparison.outcome();

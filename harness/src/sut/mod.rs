@@ -201,6 +201,7 @@ pub async fn carry_out<B: Bench>(
         dut: GATEWAY.into(),
         transport: plan.output.transport().into(),
         repro: plan.repro(&id),
+        generated: None,
         transcript: Some(format!(
             "{}/{}",
             plan.output.transport(),
