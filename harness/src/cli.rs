@@ -493,7 +493,13 @@ impl RunArgs {
 
 /// A time with its unit: `500ms`, `90s`, `5m`, `1h`; a plain number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let units = [
+        ("ms", 0.001),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("", 1.0),
+    ];
     let parsed = units.iter().find_map(|(unit, factor)| {
         let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
         Some(number * factor)

@@ -335,7 +335,10 @@ impl Generation {
                 return Err(Refusal {
                     exit: exit::NOTHING_RAN,
                     ..Refusal::usage(
-                        format!("`--only {}` with `--cases 0`: no inputs are generated", properties[0].id),
+                        format!(
+                            "`--only {}` with `--cases 0`: no inputs are generated",
+                            properties[0].id
+                        ),
                         "leave `--cases` out",
                     )
                 });

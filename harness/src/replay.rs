@@ -263,8 +263,8 @@ fn check_whole(
             ));
         }
         let own = |lane: &Recorded| lane.ran(case) && lane.has_input(&case.case);
-        let known = suite.cases.iter().any(|script| *script.id == *case.case)
-            || lanes.iter().any(own);
+        let known =
+            suite.cases.iter().any(|script| *script.id == *case.case) || lanes.iter().any(own);
         if let (Some(file), false) = (&case.file, known) {
             return Err(Refusal::usage(
                 format!(

@@ -175,7 +175,12 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 Some(reason) => (String::new(), Some(reason.as_str())),
                 None => (slugs(case, |finding| !finding.is_warning()), None),
             },
-            Status::Fail => (case.generated.as_ref().map_or_else(String::new, lines::inputs), None),
+            Status::Fail => (
+                case.generated
+                    .as_ref()
+                    .map_or_else(String::new, lines::inputs),
+                None,
+            ),
             Status::NotApplicable | Status::Inconclusive | Status::Error => {
                 (String::new(), lines::reason(case))
             }
@@ -252,7 +257,8 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 self.evidence(finding, case);
             }
             // Each failure is told with the finding that it was followed for.
-            let of = |failure: &&Failure| failure.requirements.first() == Some(&finding.requirement);
+            let of =
+                |failure: &&Failure| failure.requirements.first() == Some(&finding.requirement);
             if let Some(at) = failures.iter().position(of) {
                 for (label, value) in lines::failure(failures.remove(at), EVIDENCE) {
                     match label {

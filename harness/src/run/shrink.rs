@@ -236,7 +236,12 @@ impl Lane<'_, '_> {
             None => "a device that tells no name".to_owned(),
         };
         let mut head = vec![
-            format!("{}, seed {}, input {}", crate::TOOL, plan.seed, failure.input),
+            format!(
+                "{}, seed {}, input {}",
+                crate::TOOL,
+                plan.seed,
+                failure.input
+            ),
             format!("property:    {}", hunt.property.id),
             format!(
                 "target:      {} over {}: {device}",
