@@ -126,7 +126,7 @@ impl Bench {
             plan.cases = repeated(&plan, CASES, &table(ROWS, ANSWERED))?;
             let times = self.case_times(&plan)?;
             let rate = rate_of(exchanges, times);
-            let bytes = mean_message(&plan.folder.join(transport.name()), &plan.cases[0].id)?;
+            let bytes = mean_message(&plan.lane_folder(transport), &plan.cases[0].id)?;
             std::fs::remove_dir_all(&plan.folder)?;
             let raw_times = self.runtime.block_on(async {
                 match transport {

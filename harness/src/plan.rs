@@ -100,8 +100,8 @@ pub struct Plan {
     pub token: Option<String>,
     /// The token that a device gets with its configuration.
     configured_token: String,
-    /// The token that a picture must come with.
-    pub vision_token: String,
+    /// The tokens that pictures must come with, one after the other.
+    pub vision_tokens: [String; 2],
     /// How long an answer is waited for.
     pub deadline: Duration,
     /// How long the device's connection is waited for.
@@ -194,7 +194,7 @@ impl Plan {
             listen,
             http_listen,
             http_listen_asked: args.http_listen.is_some(),
-            vision_token: random.uuid(),
+            vision_tokens: [random.uuid(), random.uuid()],
             configured_token,
             token,
             deadline: Duration::from_secs_f64(args.deadline),
@@ -205,6 +205,19 @@ impl Plan {
             folder,
             repro_arguments: args.repro_arguments(),
         })
+    }
+
+    /// The folder of what is recorded over one transport: the run's own, unless there are two.
+    pub fn lane_folder(&self, transport: Transport) -> PathBuf {
+        self.folder.join(self.lane_path(transport, ""))
+    }
+
+    /// The path of one of its files, relative to the run's folder.
+    pub fn lane_path(&self, transport: Transport, file: &str) -> String {
+        match self.transports.len() {
+            1 => file.to_owned(),
+            _ => format!("{}/{file}", transport.name()),
+        }
     }
 
     /// What turns judgements into verdicts in this run.
@@ -236,7 +249,8 @@ impl Plan {
         vec![
             secret(&self.configured_token, "${MCP_HIL_WS_TOKEN}"),
             secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}"),
-            secret(&self.vision_token, "${MCP_HIL_VISION_TOKEN}"),
+            secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
+            secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
         ]
     }
 

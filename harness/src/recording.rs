@@ -26,13 +26,15 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the transcripts of one of the devices in a run's folder.
+    /// Reads the transcripts of one of the devices in a run's folder, which has `several` or one.
     ///
     /// # Errors
     ///
     /// A missing or damaged file, with its name and line.
-    pub fn read(run: &Path, dut: &DutInfo) -> Result<Self, Refusal> {
-        let folder = run.join(&dut.transport).join("transcripts");
+    pub fn read(run: &Path, dut: &DutInfo, several: bool) -> Result<Self, Refusal> {
+        // A run over one transport keeps its transcripts at its root.
+        let lane = run.join(&dut.transport);
+        let folder = if several { lane } else { run.to_owned() }.join("transcripts");
         // A run that ended before its second transport has no folder for that.
         let entries = match folder.exists() {
             true => read_transcripts(&folder)?,

@@ -63,7 +63,7 @@ impl Replay {
             .run
             .duts
             .iter()
-            .map(|dut| Recorded::read(&args.run, dut))
+            .map(|dut| Recorded::read(&args.run, dut, record.run.duts.len() > 1))
             .collect::<Result<Vec<_>, _>>()?;
         for lane in &mut lanes {
             lane.read_inputs(&suite.catalogue)?;

@@ -29,31 +29,32 @@ struct Mosquitto {
 impl Mosquitto {
     /// Starts one on a free port; `None` where there is none to start.
     fn start(place: &Place) -> Option<Self> {
+        let free = || {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            free.local_addr().unwrap().port()
+        };
+        // It takes no port 0: another program may take the port first, so it is tried again.
+        (0..5).find_map(|_| Self::start_at(place, free()))
+    }
+
+    /// Starts one on this port; `None` where there is none to start, or the port is taken.
+    fn start_at(place: &Place, port: u16) -> Option<Self> {
         let program = PROGRAMS.into_iter().find(|program| {
             let help = Command::new(program).arg("-h").output();
             help.is_ok()
         })?;
-        // It takes no port 0: another program may take the port first, so it is tried again.
-        for _ in 0..5 {
-            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
-            let settings =
-                format!("listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n");
-            let file = place.write("mosquitto.conf", settings);
-            let child = Command::new(program)
-                .arg("-c")
-                .arg(file)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .ok()?;
-            let mut broker = Self { child, port };
-            if broker.is_ready() {
-                return Some(broker);
-            }
-        }
-        panic!("mosquitto found no port");
+        let settings =
+            format!("listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n");
+        let file = place.write("mosquitto.conf", settings);
+        let child = Command::new(program)
+            .arg("-c")
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut broker = Self { child, port };
+        broker.is_ready().then_some(broker)
     }
 }
 
@@ -77,7 +78,7 @@ impl Drop for Mosquitto {
     }
 }
 
-/// A device that subscribes to its topic, as ordinary brokers need it. It ends with the broker.
+/// A device that subscribes to its topic, as ordinary brokers need it. It ends with the test.
 fn device(port: u16) {
     let mut options = MqttOptions::new("device", "127.0.0.1", port);
     options.set_max_packet_size(1 << 22, 1 << 22);
@@ -94,7 +95,8 @@ fn device(port: u16) {
                     }
                 }
                 Ok(_) => {}
-                Err(_) => return,
+                // The broker may come back.
+                Err(_) => std::thread::park_timeout(Duration::from_millis(100)),
             }
         }
     });
@@ -212,4 +214,44 @@ fn a_device_that_comes_late_is_found() {
         device(port);
     });
     live.end().exits(0);
+}
+
+/// The device is not to blame, and the run goes on once both are back.
+#[test]
+fn a_broker_that_goes_away_and_comes_back_ends_no_run() {
+    let place = Place::new();
+    let Some(broker) = Mosquitto::start(&place) else {
+        eprintln!("not run: mosquitto is not installed (package `mosquitto` of the distribution)");
+        return;
+    };
+    let port = broker.port;
+    device(port);
+    let file = format!(
+        "name = \"shelf\"\ntarget = \"wait\"\ntransports = [\"mqtt\"]\n\
+         [mqtt]\nbroker = \"127.0.0.1:{port}\"\npublish_topic = \"from/device\"\n\
+         subscribe_topic = \"to/device\"\n",
+    );
+    place.write("shelf.toml", file);
+    let mut live = place
+        .hil(["run", "--dut", "shelf.toml", "--format", "json"])
+        .start();
+    live.out("case-started");
+    drop(broker);
+    let broker = Mosquitto::start_at(&place, port).expect("the port is free again");
+    let done = live.end();
+    drop(broker);
+    assert!(
+        matches!(done.code, Some(0 | 1)),
+        "no bench error and no crash: {done:?}"
+    );
+    let report = place.report();
+    let cases = report["cases"].as_array().unwrap();
+    let of = |verdict: &str| {
+        cases
+            .iter()
+            .filter(|case| case["verdict"] == verdict)
+            .count()
+    };
+    assert_eq!(of("fail"), 0, "{report}");
+    assert!(of("pass") > 30, "{report}");
 }

@@ -104,9 +104,7 @@ fn our_gateway_conforms_and_a_replay_says_so_too(#[case] transport: &str) {
     running.stop();
     let report = place.both_reports();
     assert_eq!(report["run"]["duts"][0]["transport"], transport);
-    let text = place.read(&format!(
-        "target/mcp-hil/latest/{transport}/transcripts/gateway.zero-volume.jsonl"
-    ));
+    let text = place.read("target/mcp-hil/latest/transcripts/gateway.zero-volume.jsonl");
     assert!(text.contains("\\\"volume\\\":0"), "{text}");
     let replay = place.hil(["replay", "target/mcp-hil/latest"]).end();
     replay.exits(0).prints(&["58 passed", "20 of 20 required"]);

@@ -229,7 +229,7 @@ fn a_console_that_floods_is_cut_and_the_device_is_judged_all_the_same() {
         .hil(["run", "--dut", &dut, "--only", "ids/", "--only", "list/"])
         .end();
     ended(&place, &done, &[0, 1]);
-    let console = place.read("target/mcp-hil/latest/websocket/console.log");
+    let console = place.read("target/mcp-hil/latest/console.log");
     let named = ["MAX_BACKLOG_LINES", "MAX_CONSOLE_LINES_PER_CASE"];
     let told = [console.as_str(), &done.stdout].concat();
     assert!(named.iter().any(|name| told.contains(name)), "{done}");

@@ -41,7 +41,7 @@ fn one_command_builds_starts_and_judges_the_native_device() {
     assert!(place.latest().symlink_metadata().unwrap().is_symlink());
     assert!(
         place
-            .read("target/mcp-hil/latest/websocket/console.log")
+            .read("target/mcp-hil/latest/console.log")
             .contains("MCP: ")
     );
     for case in report["cases"].as_array().unwrap() {
@@ -255,7 +255,7 @@ fn a_device_is_told_where_to_dial_by_its_environment() {
         ])
         .end()
         .exits(0);
-    let console = place.read("target/mcp-hil/latest/websocket/console.log");
+    let console = place.read("target/mcp-hil/latest/console.log");
     for told in [
         "MCP_HIL_TRANSPORT=websocket",
         "MCP_HIL_WS_URL=ws://127.0.0.1:",
@@ -286,7 +286,7 @@ fn the_token_is_written_nowhere(#[case] argument: bool) {
     let done = done.exits(0);
     assert!(
         place
-            .read("target/mcp-hil/latest/websocket/console.log")
+            .read("target/mcp-hil/latest/console.log")
             .contains("I have ${MCP_HIL_WS_TOKEN}")
     );
     assert!(

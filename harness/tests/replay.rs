@@ -163,13 +163,13 @@ fn cut(text: &str) -> String {
 #[case::no_json(|text: &str| text.replacen('{', "(", 2), "line 1")]
 #[case::no_entry(|text: &str| format!("{{}}\n{text}"), "line 1")]
 fn a_damaged_transcript_is_named(#[case] damage: fn(&str) -> String, #[case] line: &str) {
-    let (place, file, text) = run_with("websocket/transcripts/ids.integers.jsonl");
+    let (place, file, text) = run_with("transcripts/ids.integers.jsonl");
     place.write(&file, damage(&text));
     let done = place
         .hil(["replay", "target/mcp-hil/latest"])
         .end()
         .exits(2);
-    done.says(&["websocket/transcripts/ids.integers.jsonl", line, "hint: "]);
+    done.says(&["transcripts/ids.integers.jsonl", line, "hint: "]);
 }
 
 #[rstest]
@@ -194,20 +194,19 @@ fn what_is_missing_is_named() {
     let replay = |run: &str| place.hil(["replay", run]).end().exits(2);
     replay("nowhere").says(&["nowhere/report.json", "hint: name the folder of a run"]);
     replay("target/mcp-hil").says(&["target/mcp-hil/report.json", "hint: "]);
-    std::fs::remove_dir_all(place.latest().join("websocket/transcripts")).unwrap();
-    replay("target/mcp-hil/latest")
-        .says(&["target/mcp-hil/latest/websocket/transcripts", "hint: "]);
+    std::fs::remove_dir_all(place.latest().join("transcripts")).unwrap();
+    replay("target/mcp-hil/latest").says(&["target/mcp-hil/latest/transcripts", "hint: "]);
 }
 
 #[test]
 fn a_transcript_that_is_gone_is_no_silent_pass() {
-    let (place, file, _) = run_with("websocket/transcripts/ids.integers.jsonl");
+    let (place, file, _) = run_with("transcripts/ids.integers.jsonl");
     std::fs::remove_file(place.path(&file)).unwrap();
     let done = place
         .hil(["replay", "target/mcp-hil/latest"])
         .end()
         .exits(2);
-    done.says(&["websocket/transcripts/ids.integers.jsonl", "hint: "]);
+    done.says(&["transcripts/ids.integers.jsonl", "hint: "]);
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn broken(case: &str, answers: &[Value]) -> Vec<&'static str> {
     for (name, value) in [
         ("url", "http://h/"),
         ("token", "hush"),
+        ("other_token", "silence"),
         ("reply", "marker7"),
     ] {
         let name = format!("vision.{name}");
@@ -106,8 +107,6 @@ fn with_another_scheme_it_is_refused(
 #[case::is_error(json!({"result": {"content": [{"type": "text", "text": "marker7"}], "isError": true}}),
     &["vision.answer"])]
 fn what_the_server_says_comes_back(#[case] answer: Value, #[case] wanted: &[&str]) {
-    assert_eq!(
-        broken("vision/photo", &[initialized(), said(), answer]),
-        wanted
-    );
+    let answers = [initialized(), said(), said(), initialized(), answer];
+    assert_eq!(broken("vision/photo", &answers), wanted);
 }

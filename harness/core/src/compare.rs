@@ -157,12 +157,18 @@ impl Told {
             if one == other {
                 continue;
             }
+            let silent = |tool: Option<&&Value>| tool.map(|tool| without_descriptions(tool));
+            let requirement = if silent(one) == silent(other) {
+                SAME_TEXT
+            } else {
+                SAME_ANSWER
+            };
             let shown = |tool: Option<&&Value>| match tool {
                 Some(tool) => tool.to_string(),
                 None => format!("no tool `{name}`"),
             };
             self.add(
-                SAME_ANSWER,
+                requirement,
                 format!("tool {name}"),
                 format!("tools/list, {name}"),
                 Evidence {
@@ -296,6 +302,25 @@ fn words(answer: &Map<String, Value>) -> Option<String> {
         }
     }
     Some(words)
+}
+
+/// A tool without what it says to people: its own description, and those of its arguments.
+fn without_descriptions(tool: &Value) -> Value {
+    let mut tool = tool.clone();
+    let properties = tool.pointer_mut("/inputSchema/properties");
+    for schema in properties
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flat_map(|all| all.values_mut())
+    {
+        if let Some(schema) = schema.as_object_mut() {
+            schema.remove("description");
+        }
+    }
+    if let Some(tool) = tool.as_object_mut() {
+        tool.remove("description");
+    }
+    tool
 }
 
 /// The ordinary tools by their names, as the device listed them when it got known. The pages may

@@ -3,6 +3,8 @@
 //! The request is the best record of identity there is: board, version, hash of the program,
 //! partitions. It is read as far as it makes sense; nothing in it is relied on.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,6 +51,31 @@ pub struct Identity {
     /// Labels of the partitions, in the order of the table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<String>,
+}
+
+/// In one line: `board bread-compact-wifi, xiaozhi 2.4.2, chip esp32s3, mac aa:bb:..`; what the
+/// device did not tell is left out.
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let program = match (&self.application, &self.version) {
+            (Some(name), Some(version)) => Some(format!("{name} {version}")),
+            (name, version) => name.clone().or_else(|| version.clone()),
+        };
+        let named =
+            |name: &str, value: Option<&String>| value.map(|value| format!("{name} {value}"));
+        let board = self.board_name.as_ref().or(self.board_type.as_ref());
+        let short = |hash: &String| hash.chars().take(12).collect::<String>();
+        let elf = self.elf_sha256.as_ref().map(short);
+        let parts = [
+            named("board", board),
+            program,
+            named("chip", self.chip.as_ref()),
+            named("mac", self.mac.as_ref()),
+            named("elf", elf.as_ref()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(&parts.join(", "))
+    }
 }
 
 impl Identity {

@@ -230,6 +230,8 @@ pub enum MqttNote {
         /// 1 or 2.
         qos: u8,
     },
+    /// The device sent a message once more that was not acknowledged on an earlier connection.
+    Redelivered,
     /// The next message is to be retained by the broker.
     Retained,
     /// The next message came in a packet that the published gateway does not take
@@ -276,6 +278,8 @@ pub enum Party {
     Harness,
     /// The device.
     Device,
+    /// Neither: what stands between them, such as a broker.
+    Bench,
 }
 
 /// What happened to the target as a whole.

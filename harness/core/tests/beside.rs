@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::check::{CaseOutcome, Judge, VISION_AUTHORIZED};
+use mcp_hil_core::check::{CaseOutcome, Judge};
 use mcp_hil_core::transcript::{
     AudioSeen, Entry, HttpEndpoint, HttpExchange, MqttConnect, Role, Transport, Upload, What,
 };
@@ -232,7 +232,10 @@ fn picture() -> HttpExchange {
         headers: [
             ("device-id".into(), MAC.into()),
             ("client-id".into(), UUID.into()),
-            ("authorization".into(), VISION_AUTHORIZED.into()),
+            (
+                "authorization".into(),
+                "Bearer ${MCP_HIL_VISION_TOKEN}".into(),
+            ),
         ]
         .into(),
         upload: Some(Upload {
@@ -272,7 +275,7 @@ fn each_deviation_of_an_upload_is_found(
     change(&mut exchange);
     let mut play = Play::new();
     play.link_up(MAC);
-    let vision = json!({"capabilities": {"vision": {"url": "http://h/", "token": "${T}"}}});
+    let vision = json!({"capabilities": {"vision": {"url": "http://h/", "token": "${MCP_HIL_VISION_TOKEN}"}}});
     play.request(1, "initialize", &vision)
         .answer(1, &initialized("1"));
     let call = json!({"name": "self.camera.take_photo", "arguments": {"question": "What?"}});

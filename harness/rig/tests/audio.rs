@@ -118,7 +118,9 @@ async fn a_new_channel_begins_anew() {
     sink.renew([9; 20]);
     assert_eq!(sink.seen().packets, 0);
     assert_eq!(sink.section()["key"], "09".repeat(16));
-    // Another port of the device, which still uses the old stream id.
+    // Another port of the device, which still uses the old stream id when nothing of the old
+    // channel can be on its way any more.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     let second = sender().await;
     second
         .send_to(&packet(1, b"a"), sink.address())

@@ -26,7 +26,7 @@ async fn server() -> HttpServer {
         url: "ws://127.0.0.1:1/".into(),
         token: "hush".into(),
     });
-    server.set_vision("see", "a cat, marker 7");
+    server.set_vision(&["see"], "a cat, marker 7");
     server
 }
 

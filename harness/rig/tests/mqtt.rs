@@ -655,3 +655,19 @@ async fn a_device_may_go_politely_and_come_again() {
     client.send(publish("again", QoS::AtMostOnce, 0)).await;
     assert_eq!(recv(&mut link).await, Ok(text("again")));
 }
+
+#[tokio::test]
+async fn what_is_sent_again_after_a_reconnect_is_acknowledged_and_no_message() {
+    let mut kept = connect("me");
+    kept.clean_session = false;
+    let (_endpoint, mut link, mut client) = connected_with(MqttTerms::default(), kept).await;
+    let Packet::Publish(mut again) = publish("old", QoS::AtLeastOnce, 7) else {
+        unreachable!("it makes messages")
+    };
+    again.dup = true;
+    client.send(Packet::Publish(again)).await;
+    client.send(publish("new", QoS::AtMostOnce, 0)).await;
+    assert_eq!(note(&mut link).await, MqttNote::Redelivered);
+    assert_eq!(recv(&mut link).await, Ok(text("new")));
+    assert!(matches!(client.next().await, Some(Packet::PubAck(ack)) if ack.pkid == 7));
+}

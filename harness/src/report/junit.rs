@@ -69,7 +69,15 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
             .iter()
             .filter(|case| case.dut == dut && case.transport == transport);
         let testcases = cases.map(|case| testcase(case, catalogue)).collect();
-        suites.push(suite(&format!("{dut}/{transport}"), timestamp, testcases));
+        let mut suite = suite(&format!("{dut}/{transport}"), timestamp, testcases);
+        let ready = record.duts.iter();
+        let told = ready
+            .filter(|ready| ready.dut == dut && ready.transport == transport)
+            .find_map(|ready| ready.identity.as_ref());
+        if let Some(identity) = told {
+            suite.set_system_out(&xml_cdata(&format!("device: {identity}")));
+        }
+        suites.push(suite);
     }
     let green = !suites
         .iter()

@@ -157,6 +157,10 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         let text = clean::visible(&text).into_owned() + &users;
         self.page
             .status("Ready", CYAN, &seconds(dut.took_us), &text);
+        let told = dut.identity.as_ref().map(ToString::to_string);
+        if let Some(told) = told.filter(|told| !told.is_empty()) {
+            self.page.row("device", &clean::visible(&told));
+        }
     }
 
     fn case_finished(&mut self, case: &CaseReport) {

@@ -88,14 +88,24 @@ impl Session {
         if matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
             return known;
         }
-        let (tools, first_cursor) = match self.list(&"list".into(), None, None).await {
-            Ok(list) => list,
-            Err(end) => {
-                known.end = end;
+        let listed = self.list(&"list".into(), None, None).await;
+        if let Err(end @ (Exchange::Gone | Exchange::Interrupted)) = listed {
+            known.end = end;
+            return known;
+        }
+        self.choose_fence(initializes).await;
+        if let Err(end) = listed {
+            // No fence was known yet: whether the device lives shows now.
+            let at: Arc<str> = "list.p0".into();
+            known.end = match self.fence(&at, false).await {
+                Exchange::Settled => end,
+                other => other,
+            };
+            if known.end != Exchange::Ignored || self.conversation.fence(false).is_none() {
                 return known;
             }
-        };
-        self.choose_fence(initializes).await;
+        }
+        let (tools, first_cursor) = listed.unwrap_or_default();
         let with_user = Some(Value::Bool(true));
         let all_tools = match self.list(&"user-list".into(), with_user, None).await {
             Ok((list, _)) => list,

@@ -94,6 +94,9 @@ impl Session {
     }
 
     fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
+        // What the device asked by HTTP before it answered comes first, whichever of the two is
+        // looked at first.
+        self.drain_http();
         self.bytes += frame.len();
         if self.bytes > MAX_BYTES_PER_CASE {
             self.limit("MAX_BYTES_PER_CASE", MAX_BYTES_PER_CASE);
@@ -313,7 +316,7 @@ impl Session {
             LinkLost::SecondConnect => (Party::Device, Some(Breach::SecondConnect)),
             LinkLost::Protocol { .. } => (Party::Device, Some(Breach::Malformed)),
             LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
-            LinkLost::Broker(_) => (Party::Harness, None),
+            LinkLost::Broker(_) => (Party::Bench, None),
         };
         self.enter(None, What::LinkDown { by, why, breach });
     }

@@ -141,7 +141,7 @@ async fn open(
     transport: Transport,
     interrupt: watch::Receiver<bool>,
 ) -> Result<Session, RunError> {
-    let folder = plan.folder.join(transport.name());
+    let folder = plan.lane_folder(transport);
     let recorder = Recorder::new(&folder, plan.secrets())?;
     let endpoint = match (transport, &plan.mqtt.broker) {
         (Transport::WebSocket, _) => Endpoint::websocket(plan.listen).await?,
@@ -162,13 +162,15 @@ async fn open(
     };
     http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
     http.set_clock(clock);
-    http.set_vision(&plan.vision_token, VISION_REPLY);
+    let [token, other_token] = &plan.vision_tokens;
+    http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
         .target(plan, transport, &endpoint.url(), &http.ota_url());
     let told_variables = vec![
         ("vision.url", http.vision_url()),
-        ("vision.token", plan.vision_token.clone()),
+        ("vision.token", token.clone()),
+        ("vision.other_token", other_token.clone()),
         ("vision.reply", VISION_REPLY.to_owned()),
     ];
     let ports = Ports {
@@ -322,9 +324,24 @@ impl Lane<'_, '_> {
             lines => format!("its console ended with:\n  {}", lines.join("\n  ")),
         };
         // Who knocked, and spoke another protocol, may have been the device.
-        for refused in session.endpoint.take_refused().iter().take(REFUSED_TOLD) {
+        let mut reasons: Vec<(String, usize)> = Vec::new();
+        for refused in session.endpoint.take_refused() {
+            // The port is another one each time; the reason is what counts.
+            let why = refused.split_once(" refused: ").map(|(_, why)| why);
+            match reasons
+                .iter_mut()
+                .find(|(told, _)| why.is_some_and(|why| told.ends_with(why)))
+            {
+                Some((_, times)) => *times += 1,
+                None => reasons.push((refused, 1)),
+            }
+        }
+        for (refused, times) in reasons.iter().take(REFUSED_TOLD) {
             more.push('\n');
             more.push_str(refused);
+            if *times > 1 {
+                more.push_str(&format!(" ({times} times)"));
+            }
         }
         let what = match session.target.is_running() {
             Some(false) => "the device's process ended before it connected".to_owned(),
@@ -525,11 +542,7 @@ impl Lane<'_, '_> {
             took_us: 0,
             findings: Vec::new(),
             exercised: Vec::new(),
-            transcript: Some(format!(
-                "{}/{}",
-                self.transport.name(),
-                transcript_name(case)
-            )),
+            transcript: Some(self.plan.lane_path(self.transport, &transcript_name(case))),
             repro: match file {
                 Some(file) if is_generated(case) => self.plan.repro_file(file, self.transport),
                 _ => self.plan.repro(case, self.transport),

@@ -149,18 +149,19 @@ impl Session {
                 );
                 dialing.redials.get_or_insert(false);
                 // What a new session shows after a restart, any device shows.
-                self.cannot_redial();
+                self.lacks("redial");
             }
         }
         if self.target.is_running() == Some(false) {
-            self.cannot_redial();
+            self.lacks("redial");
         }
         self.restart(at, dialing).await
     }
 
-    /// The device does not dial by itself. From here on the facts say so, in a replay too.
-    fn cannot_redial(&mut self) {
-        if self.facts.capabilities.remove("redial") {
+    /// The device has not got a capability after all. From here on the facts say so, in a replay
+    /// too.
+    fn lacks(&mut self, capability: &str) {
+        if self.facts.capabilities.remove(capability) {
             let facts = Box::new(self.facts.clone());
             self.enter(
                 None,
@@ -234,6 +235,10 @@ impl Session {
         self.says_hello = hello;
         if self.transport == Transport::Mqtt {
             // Its hello was answered as it came; without one MCP begins all the same.
+            if !hello && self.link.is_some() && !self.is_interrupted() {
+                // Its channel is opened by a person, or once: nothing follows from that.
+                self.lacks("hello");
+            }
             return;
         }
         if !hello && self.link.is_some() && !self.is_interrupted() {

@@ -100,7 +100,7 @@ pub async fn run(
         (error, interrupted) = (end.error, end.interrupted);
     }
     if let ([_, _], None, false) = (&plan.transports[..], &error, interrupted) {
-        let read = |transport| Recorded::read(&plan.folder, &info(transport));
+        let read = |transport| Recorded::read(&plan.folder, &info(transport), true);
         let both: Result<Vec<_>, _> = plan.transports.iter().map(read).collect();
         match both.as_deref() {
             Ok([first, second]) => {

@@ -27,6 +27,9 @@ const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the acknowledgement of a message is waited for once it is answered.
 const ACKNOWLEDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
 
+/// How long the answer to a message is waited for that need not be answered, once its fence is.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How long the end of a connection that was not kept alive is waited for, at most, beyond twice
 /// the keep-alive.
 const KEEP_ALIVE_PATIENCE: Duration = Duration::from_secs(5);
@@ -409,6 +412,18 @@ impl Session {
             }
         }
         open
+    }
+
+    /// Waits until the message of a step is answered, although no document makes the device answer
+    /// it: what does not answer in turn may have answered the fence first.
+    pub(crate) async fn wait_for_answer(&mut self, at: &Arc<str>) {
+        let until = Instant::now() + self.conversation.patience().min(ANSWER_PATIENCE);
+        while self.judge.answer_view(at).is_none() {
+            let seen = |seen| matches!(seen, Seen::Answer(_));
+            if !self.wait_for(at, until, seen).await {
+                return;
+            }
+        }
     }
 
     /// Waits until the device has acknowledged what was sent to it so: it may do so after it has

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::side;
 use mcp_hil_core::obligation::{Duty, Owes};
-use mcp_hil_core::scenario::{Action, Case, Missing, Outgoing, Scope, Step};
+use mcp_hil_core::scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
 use mcp_hil_core::transcript::{Mark, Role};
 use mcp_hil_core::wire::{Frame, outbound};
 use serde_json::{Value, json};
@@ -141,6 +141,9 @@ impl Session {
         let end = self.exchange(at, Role::Stimulus, frame, manner(step)).await;
         if step.acknowledged {
             self.wait_for_acknowledgement(at).await;
+        }
+        if end == Exchange::Settled && step.expect.iter().any(Expect::wants_answer) {
+            self.wait_for_answer(at).await;
         }
         if watched && end == Exchange::Settled {
             return match self.status(&side(at, "after"), Role::Probe).await {

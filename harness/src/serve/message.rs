@@ -71,6 +71,7 @@ pub(crate) fn said_of_note(note: &MqttNote) -> Said {
         MqttNote::Acknowledged => Said::new("PUBACK"),
         MqttNote::Topic { topic } => Said::new("the next message has another topic").with(topic),
         MqttNote::Qos { qos } => Said::new(format!("the next message has QoS {qos}")),
+        MqttNote::Redelivered => Said::new("a message of an earlier connection, once more"),
         MqttNote::Retained => Said::new("the next message is to be retained"),
         MqttNote::LargePacket { bytes } => Said::new(format!(
             "the next message is large: a packet of {bytes} bytes"

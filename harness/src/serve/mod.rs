@@ -130,7 +130,7 @@ impl Bench {
         show.hide(&token, "${MCP_HIL_TOKEN}");
         show.hide(&vision_token, "${MCP_HIL_VISION_TOKEN}");
         http.set_clock(crate::run::clock);
-        http.set_vision(&vision_token, VISION_REPLY);
+        http.set_vision(&[&vision_token], VISION_REPLY);
         if let Some(configuration) = configuration(websocket.as_ref(), mqtt.as_ref(), &token) {
             http.set_bootstrap(configuration);
         }
@@ -333,23 +333,10 @@ fn said_of_request(exchange: &HttpExchange, tells_mqtt: bool) -> Said {
     }
 }
 
-/// Who asks for its configuration, in its own words.
+/// What a configuration request tells of the device, in one line.
 fn identity(exchange: &HttpExchange) -> Option<String> {
-    let identity = Identity::of_exchange(exchange)?;
-    let program = match (identity.application, identity.version) {
-        (Some(name), Some(version)) => Some(format!("{name} {version}")),
-        (name, version) => name.or(version),
-    };
-    let parts = [
-        ("board", identity.board_name.or(identity.board_type)),
-        ("program", program),
-        ("chip", identity.chip),
-        ("mac", identity.mac),
-    ];
-    let told = parts
-        .into_iter()
-        .filter_map(|(what, text)| Some(format!("{what} {}", text?)));
-    Some(told.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+    let told = Identity::of_exchange(exchange)?.to_string();
+    (!told.is_empty()).then_some(told)
 }
 
 /// The next who knocks at a port; never, when it is not open.

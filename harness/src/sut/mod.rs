@@ -179,8 +179,7 @@ async fn open(plan: &GatewayPlan) -> Result<(Wire, Recorder), RunError> {
         let value = value.clone()?;
         Some(Secret { value, mark })
     });
-    let folder = plan.folder.join(plan.output.transport());
-    let recorder = Recorder::new(&folder, secrets.collect())?;
+    let recorder = Recorder::new(&plan.folder, secrets.collect())?;
     let wire = Wire::open(plan).await.map_err(RunError::NoConnection)?;
     Ok((wire, recorder))
 }
@@ -202,11 +201,7 @@ pub async fn carry_out<B: Bench>(
         transport: plan.output.transport().into(),
         repro: plan.repro(&id),
         generated: None,
-        transcript: Some(format!(
-            "{}/{}",
-            plan.output.transport(),
-            transcript_name(&id)
-        )),
+        transcript: Some(transcript_name(&id)),
         case: id,
         title: title.into(),
         file: None,

@@ -79,7 +79,7 @@ fn kept_answers(folder: &Path) -> Vec<Kept> {
     );
     cases
         .iter()
-        .flat_map(|case| answers::of(case, &plan.folder.join("websocket/transcripts")))
+        .flat_map(|case| answers::of(case, &plan.folder.join("transcripts")))
         .collect()
 }
 

@@ -88,6 +88,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         || upload(|request| request.headers.retain(|(name, _)| *name != "Authorization")),
     ),
     mutant(
+        "vision-token-first",
+        "The token of the first initialize is used for ever.",
+        || {
+            let mut first = None;
+            Defect::default().http(Purpose::Vision, move |request| {
+                for (name, value) in &mut request.headers {
+                    if *name == "Authorization" {
+                        *value = first.get_or_insert_with(|| value.clone()).clone();
+                    }
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
         "vision-token-bare",
         "The upload carries the token without the word Bearer.",
         || {

@@ -30,7 +30,7 @@ impl Bootstrap {
             .any(|name| exchange.headers.contains_key(*name));
         // A browser at the URL is somebody who looks what is there.
         if post || names_itself {
-            sink.test("bootstrap.method", post, || {
+            sink.test_once("bootstrap.method", post, || {
                 evidence("a POST request", exchange.method.clone(), seq)
             });
         }
@@ -45,7 +45,7 @@ impl Bootstrap {
             Some(Frame::Text(text)) => serde_json::from_str::<Map<String, Value>>(text).ok(),
             _ => None,
         };
-        sink.test("bootstrap.body", body.is_some(), || {
+        sink.test_once("bootstrap.body", body.is_some(), || {
             let received = match (&exchange.problem, &exchange.body) {
                 (Some(problem), _) => problem.clone(),
                 (None, None) => "no body".to_owned(),
@@ -71,7 +71,7 @@ impl Bootstrap {
             return;
         };
         if let Some(then) = self.device_id.take() {
-            sink.test(
+            sink.test_once(
                 "bootstrap.same-device",
                 then.eq_ignore_ascii_case(now),
                 || {
@@ -90,7 +90,7 @@ impl Bootstrap {
             .and_then(Value::as_str);
         let Some(now) = now else { return };
         if let Some(then) = self.version.take() {
-            sink.test("bootstrap.same-version", then == now, || {
+            sink.test_once("bootstrap.same-version", then == now, || {
                 let expected = format!("the version of the configuration request, {then}");
                 evidence(expected, format!("serverInfo.version {now}"), seq)
             });
@@ -135,7 +135,7 @@ fn judge_headers(exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
     ];
     for (name, requirement, form, good) in rules {
         let value = exchange.header(name);
-        sink.test(requirement, value.is_some_and(good), || {
+        sink.test_once(requirement, value.is_some_and(good), || {
             evidence(
                 format!("a header {name}, {form}"),
                 value.map_or_else(|| "absent".to_owned(), |value| format!("`{value}`")),
@@ -162,7 +162,7 @@ fn judge_body(body: &Map<String, Value>, exchange: &HttpExchange, seq: u64, sink
         let same = got
             .and_then(Value::as_str)
             .is_some_and(|got| got == wanted || (any_case && got.eq_ignore_ascii_case(wanted)));
-        sink.test(requirement, same, || {
+        sink.test_once(requirement, same, || {
             let expected = format!("{member} as in the header {header}, `{wanted}`");
             evidence(expected, format!("{member} {}", shown(got)), seq)
         });
@@ -206,7 +206,7 @@ fn judge_body(body: &Map<String, Value>, exchange: &HttpExchange, seq: u64, sink
         ),
     ];
     for (requirement, holds, expected, member) in rules {
-        sink.test(requirement, holds, || {
+        sink.test_once(requirement, holds, || {
             evidence(
                 expected,
                 format!("{member} {}", shown(body.get(member))),

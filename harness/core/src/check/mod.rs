@@ -47,7 +47,6 @@ use stray::Stray;
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
 pub use merged::{Likeness, Merged};
-pub use vision::VISION_AUTHORIZED;
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,29 +35,29 @@ impl Acknowledgements {
             }
             MqttNote::Ping => sink.held("mqtt.keep-alive"),
             // Legal, and without effect.
-            MqttNote::Subscribed { .. } => {}
+            MqttNote::Subscribed { .. } | MqttNote::Redelivered => {}
             MqttNote::Topic { topic } => {
-                sink.test("mqtt.publish-topic", false, || {
+                sink.test_once("mqtt.publish-topic", false, || {
                     let received = format!("a message to the topic `{topic}`");
                     evidence("messages to the configured publish_topic", received, seq)
                 });
             }
             MqttNote::Qos { qos } => {
-                sink.test("mqtt.qos", *qos < 2, || {
+                sink.test_once("mqtt.qos", *qos < 2, || {
                     evidence("QoS 0 or 1", format!("a message with QoS {qos}"), seq)
                 });
-                sink.test("mqtt.qos-0", false, || {
+                sink.test_once("mqtt.qos-0", false, || {
                     evidence("QoS 0", format!("a message with QoS {qos}"), seq)
                 });
             }
             MqttNote::Retained => {
-                sink.test("mqtt.retain", false, || {
+                sink.test_once("mqtt.retain", false, || {
                     let received = "a message with the retain flag";
                     evidence("messages that are not retained", received, seq)
                 });
             }
             MqttNote::LargePacket { bytes } => {
-                sink.test("mqtt.packet-size", false, || {
+                sink.test_once("mqtt.packet-size", false, || {
                     evidence(
                         format!("packets of at most {GATEWAY_PACKET_BYTES} bytes"),
                         format!("a PUBLISH packet of {bytes} bytes"),
@@ -94,7 +94,7 @@ pub(crate) fn judge_connect(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
     }
     judge_keep_alive(connect, seq, sink);
     if let Some(given) = &connect.given_client_id {
-        sink.test("mqtt.client-id", connect.client_id == *given, || {
+        sink.test_once("mqtt.client-id", connect.client_id == *given, || {
             let received = format!("client id `{}`", connect.client_id);
             evidence(
                 format!("the client id of its configuration, `{given}`"),
@@ -111,7 +111,7 @@ fn judge_keep_alive(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
         return;
     };
     let kept = (1..=given).contains(&promised);
-    sink.test("mqtt.keep-alive-configured", kept, || {
+    sink.test_once("mqtt.keep-alive-configured", kept, || {
         let received = match promised {
             0 => "none promised".to_owned(),
             promised => format!("{promised} s"),

@@ -12,6 +12,8 @@ pub(crate) struct Sink {
     pub(crate) step: Option<Arc<str>>,
     pub(crate) exercised: BTreeSet<&'static str>,
     pub(crate) found: Vec<Judgement>,
+    /// What was told that would come with every message or connection.
+    pub(crate) told: BTreeSet<&'static str>,
 }
 
 impl Sink {
@@ -38,6 +40,21 @@ impl Sink {
             );
         }
         holds
+    }
+
+    /// Judges what stays the same from one message or connection to the next: when it is broken,
+    /// the first case that shows it tells.
+    pub(crate) fn test_once(
+        &mut self,
+        requirement: &'static str,
+        holds: bool,
+        evidence: impl FnOnce() -> Evidence,
+    ) {
+        if holds || self.told.insert(requirement) {
+            self.test(requirement, holds, evidence);
+        } else {
+            self.exercised.insert(requirement);
+        }
     }
 
     /// Adds an outcome that is charged to a case and step.

@@ -6,17 +6,14 @@ use super::sink::{Sink, evidence};
 use crate::capability::PHOTO_TOOL;
 use crate::transcript::{HttpEndpoint, HttpExchange};
 
-/// How the transcript shows the right `Authorization` header of an upload: the token is a secret.
-pub const VISION_AUTHORIZED: &str = "Bearer ${MCP_HIL_VISION_TOKEN}";
-
 /// Most questions that are remembered.
 const QUESTIONS: usize = 32;
 
 /// What the device was told and asked.
 #[derive(Debug, Default)]
 pub(crate) struct Vision {
-    /// The last `initialize` with a URL gave a token, too.
-    token_given: bool,
+    /// The token of the last `initialize` with a URL, as the transcript shows it: it is a secret.
+    token: Option<String>,
     /// What was asked in calls of the tool, the latest last.
     questions: Vec<String>,
 }
@@ -39,7 +36,7 @@ impl Vision {
             }
             Some(vision) if vision.get("url").is_some_and(Value::is_string) => {
                 let token = vision.get("token").and_then(Value::as_str);
-                self.token_given = token.is_some_and(|token| !token.is_empty());
+                self.token = token.filter(|token| !token.is_empty()).map(str::to_owned);
             }
             _ => {}
         }
@@ -72,11 +69,13 @@ impl Vision {
             let expected = "POST of multipart/form-data with the parts `question` and `file`";
             evidence(expected, missing.unwrap_or_default(), seq)
         });
-        if self.token_given {
-            let token = header("authorization");
-            sink.test("vision.token", token == Some(VISION_AUTHORIZED), || {
-                let got = token.unwrap_or("absent");
-                evidence("Authorization: Bearer <the token of initialize>", got, seq)
+        if let Some(token) = &self.token {
+            let got = header("authorization");
+            let right = got.and_then(|got| got.strip_prefix("Bearer ")) == Some(token);
+            sink.test("vision.token", right, || {
+                let expected =
+                    format!("Authorization: Bearer {token}, as the last initialize said");
+                evidence(expected, got.unwrap_or("absent"), seq)
             });
         }
         let lacking: Vec<&str> = ["device-id", "client-id"]

@@ -138,6 +138,16 @@ pub struct Expect {
 }
 
 impl Expect {
+    /// Whether it holds only when an answer has come.
+    pub fn wants_answer(&self) -> bool {
+        matches!(
+            self.answer,
+            Some(Answer::Result | Answer::Error | Answer::Any)
+        )
+    }
+}
+
+impl Expect {
     /// Whether it looks at what an answer says, beyond the answer's kind.
     pub(crate) fn looks_inside(&self) -> bool {
         !self.parts.is_empty() || self.if_error.is_some() || self.schema.is_some()

@@ -31,6 +31,9 @@ use crate::error::RigError;
 /// Bytes of the last packet's audio that are decrypted and shown.
 const STARTS_BYTES: usize = 8;
 
+/// How long packets of the channel before may come: they were on their way.
+const STRAGGLERS: Duration = Duration::from_millis(200);
+
 /// Length of the random bytes that make key and stream id of a channel.
 pub const RANDOM_BYTES: usize = 20;
 
@@ -73,7 +76,9 @@ impl AudioSink {
     /// Begins a channel with a key of its own; the counters begin anew.
     pub fn renew(&self, random: [u8; RANDOM_BYTES]) {
         let mut channel = self.channel();
+        let before = channel.nonce;
         *channel = Channel::new(random);
+        channel.before = Some((before, Instant::now()));
         self.count.send_replace(0);
     }
 
@@ -123,6 +128,8 @@ impl Drop for AudioSink {
 struct Channel {
     key: [u8; 16],
     nonce: [u8; AUDIO_HEADER_BYTES],
+    /// The nonce of the channel before, and when it ended.
+    before: Option<([u8; AUDIO_HEADER_BYTES], Instant)>,
     /// Who sent the first good packet; what others send is not the device's.
     peer: Option<SocketAddr>,
     counter: AudioCounter,
@@ -149,6 +156,7 @@ impl Channel {
         Self {
             key,
             nonce,
+            before: None,
             peer: None,
             counter: AudioCounter::default(),
             last: None,
@@ -158,6 +166,9 @@ impl Channel {
 
     fn take(&mut self, datagram: &[u8], from: SocketAddr) {
         if self.peer.is_some_and(|peer| peer != from) {
+            return;
+        }
+        if self.is_straggler(datagram) {
             return;
         }
         self.last = Some(Instant::now());
@@ -171,6 +182,12 @@ impl Channel {
             start.clear();
             start.extend_from_slice(&audio[..audio.len().min(STARTS_BYTES)]);
         }
+    }
+
+    fn is_straggler(&self, datagram: &[u8]) -> bool {
+        self.before.is_some_and(|(nonce, ended)| {
+            ended.elapsed() < STRAGGLERS && datagram.get(4..8) == Some(&nonce[4..8])
+        })
     }
 
     fn starts(&self) -> Option<String> {
@@ -232,5 +249,22 @@ mod tests {
             hex(&text),
             "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
         );
+    }
+
+    #[test]
+    fn stragglers_of_the_channel_before_are_not_the_new_one_s() {
+        let from: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        let packet = |ssrc: u8, sequence: u8| {
+            let mut packet = vec![1, 0, 0, 1, ssrc, ssrc, ssrc, ssrc, 0, 0, 0, 0, 0, 0, 0];
+            packet.extend([sequence, 0xf8]);
+            packet
+        };
+        let mut channel = Channel::new([2; RANDOM_BYTES]);
+        let before = Channel::new([1; RANDOM_BYTES]).nonce;
+        channel.before = Some((before, Instant::now()));
+        channel.take(&packet(1, 77), from);
+        channel.take(&packet(2, 1), from);
+        assert_eq!(channel.counter.seen.packets, 1);
+        assert_eq!(channel.counter.seen.last_sequence, Some(1));
     }
 }

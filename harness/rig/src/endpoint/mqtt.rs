@@ -26,7 +26,7 @@ use crate::{
     error::RigError,
     link::{
         Handshake, Link, Wire,
-        mqtt::{MqttLink, Terms, modernise},
+        mqtt::{MqttLink, Terms, modernise, reserved_flags},
     },
 };
 
@@ -114,7 +114,7 @@ async fn handshake(
         .set_nodelay(true)
         .map_err(|error| Refusal::other(format!("TCP_NODELAY: {error}")))?;
     let mut input = BytesMut::new();
-    let (connect, level) = read_connect(&mut stream, &mut input).await?;
+    let (connect, level, fault) = read_connect(&mut stream, &mut input).await?;
     let given = terms.credentials.as_ref();
     if let Some(why) = given.and_then(|given| wrong_login(given, connect.login.as_ref())) {
         answer(&mut stream, ConnectReturnCode::BadUserNamePassword).await;
@@ -138,8 +138,10 @@ async fn handshake(
             keep_alive_s: connect.keep_alive,
             push_topic,
             publish_topic: terms.publish_topic.clone(),
+            keeps_messages: !connect.clean_session,
         },
         replaced,
+        fault,
     );
     let handshake = Handshake {
         path: String::new(),
@@ -161,11 +163,11 @@ async fn handshake(
     Ok(Link::new(Wire::Mqtt(Box::new(wire)), handshake))
 }
 
-/// Reads the CONNECT packet, and the level that it names.
+/// Reads the CONNECT packet: with the level that it names, and what is wrong with its flags.
 async fn read_connect(
     stream: &mut TcpStream,
     input: &mut BytesMut,
-) -> Result<(Connect, u8), Refusal> {
+) -> Result<(Connect, u8, Option<&'static str>), Refusal> {
     let mut level = None;
     loop {
         if let Some(why) = no_connect(input) {
@@ -181,8 +183,9 @@ async fn read_connect(
                 "MQTT protocol level {other}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
             )));
         }
+        let fault = reserved_flags(input);
         match Packet::read(input, MAX_CONNECT_BYTES) {
-            Ok(Packet::Connect(connect)) => return Ok((connect, level.unwrap_or(4))),
+            Ok(Packet::Connect(connect)) => return Ok((connect, level.unwrap_or(4), fault)),
             Err(CodecError::InvalidProtocol | CodecError::InvalidProtocolLevel(_)) => {
                 answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
                 let why = "its CONNECT has a protocol name that does not belong to its level \

@@ -44,6 +44,8 @@ pub(crate) struct Terms {
     pub(crate) push_topic: String,
     /// Where the device was told to publish.
     pub(crate) publish_topic: Option<String>,
+    /// Whether the device keeps what was not acknowledged for its next connection.
+    pub(crate) keeps_messages: bool,
 }
 
 /// One MQTT connection to a device, after CONNACK.
@@ -65,12 +67,13 @@ pub(crate) struct MqttLink {
 
 impl MqttLink {
     /// A link over a stream on which CONNECT and CONNACK have passed. `input` is what came after
-    /// CONNECT already.
+    /// CONNECT already; `fault` is what was wrong with CONNECT, and ends the link.
     pub(crate) fn new(
         stream: TcpStream,
         input: BytesMut,
         terms: Terms,
         replaced: oneshot::Receiver<()>,
+        fault: Option<&str>,
     ) -> Self {
         Self {
             stream,
@@ -82,7 +85,7 @@ impl MqttLink {
             packet_id: 0,
             unacknowledged: VecDeque::new(),
             replaced,
-            lost: None,
+            lost: fault.map(|fault| broke(fault.to_owned())),
         }
     }
 
@@ -206,7 +209,12 @@ impl MqttLink {
 
     fn next_packet(&mut self) -> Result<Option<(Packet, usize)>, LinkLost> {
         let before = self.input.len();
+        let flags = self.input.first().map_or(0, |byte| byte & 0x0f);
         match Packet::read(&mut self.input, MAX_PACKET_BYTES) {
+            Ok(packet) if !flags_fit(&packet, flags) => Err(broke(format!(
+                "{} with the reserved bits {flags:04b} in its first byte",
+                name(&packet)
+            ))),
             Ok(packet) => Ok(Some((packet, before - self.input.len()))),
             Err(CodecError::InsufficientBytes(_)) => Ok(None),
             Err(CodecError::PayloadSizeLimitExceeded(_)) => Err(LinkLost::too_long()),
@@ -239,6 +247,10 @@ impl MqttLink {
             Packet::PubRel(release) => self.owe(&Packet::PubComp(PubComp::new(release.pkid))),
             Packet::Disconnect => Err(LinkLost::Closed("the device sent DISCONNECT".to_owned())),
             Packet::Connect(_) => Err(LinkLost::SecondConnect),
+            other @ (Packet::PubRec(_) | Packet::PubComp(_)) => Err(broke(format!(
+                "a packet that belongs to QoS 2, which was not sent: {}",
+                name(&other)
+            ))),
             other => Err(broke(format!(
                 "a packet that only brokers send: {}",
                 name(&other)
@@ -247,6 +259,11 @@ impl MqttLink {
     }
 
     fn message(&mut self, publish: Publish, bytes: usize) -> Result<(), LinkLost> {
+        if self.terms.keeps_messages && publish.dup && publish.qos == QoS::AtLeastOnce {
+            // It must be sent again (MQTT 3.1.1, 4.4), and was taken in before the link fell.
+            self.note(MqttNote::Redelivered);
+            return self.owe(&Packet::PubAck(PubAck::new(publish.pkid)));
+        }
         if self
             .terms
             .publish_topic
@@ -362,24 +379,41 @@ async fn write_all(stream: &TcpStream, mut part: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the low bits of a packet's first byte are what MQTT 3.1.1, 2.2.2 wants.
+fn flags_fit(packet: &Packet, flags: u8) -> bool {
+    match packet {
+        Packet::Publish(_) => true,
+        // MQTT 3.1 knows a DUP bit for these.
+        Packet::Subscribe(_) | Packet::Unsubscribe(_) | Packet::PubRel(_) => {
+            flags & 0b0111 == 0b0010
+        }
+        _ => flags == 0,
+    }
+}
+
+/// Where the body of a CONNECT packet begins, and where its level stands.
+fn head(input: &BytesMut) -> Option<(usize, usize)> {
+    let mut length = input.iter().skip(1).take(4);
+    let body = 2 + length.position(|byte| byte & 0x80 == 0)?;
+    let name = u16::from_be_bytes([*input.get(body)?, *input.get(body + 1)?]);
+    Some((body, body + 2 + usize::from(name)))
+}
+
+/// What is wrong with the flags of a CONNECT packet, once they are there.
+pub(crate) fn reserved_flags(input: &BytesMut) -> Option<&'static str> {
+    let (_, level_at) = head(input)?;
+    let flags = *input.get(level_at + 1)?;
+    (flags & 1 != 0).then_some("the reserved flag of CONNECT is set (3.1.2.3)")
+}
+
 /// Turns a CONNECT of MQTT 3.1 into one of 3.1.1, which differs in name and level only: the codec
 /// knows the latter. Returns the level that the packet named, once its head is complete.
 pub(crate) fn modernise(input: &mut BytesMut) -> Option<u8> {
     const OLD: &[u8] = b"\0\x06MQIsdp\x03";
     const NEW: &[u8] = b"\0\x04MQTT\x04";
     const CONNECT: u8 = 0x10;
-    let length_bytes = input
-        .iter()
-        .skip(1)
-        .take(4)
-        .position(|byte| byte & 0x80 == 0)?
-        + 1;
-    let body = 1 + length_bytes;
-    let name = usize::from(u16::from_be_bytes([
-        *input.get(body)?,
-        *input.get(body + 1)?,
-    ]));
-    let level = *input.get(body + 2 + name)?;
+    let (body, level_at) = head(input)?;
+    let level = *input.get(level_at)?;
     if input[0] & 0xf0 != CONNECT || !input[body..].starts_with(OLD) {
         return Some(level);
     }
@@ -421,13 +455,20 @@ fn why(error: &io::Error) -> LinkLost {
 
 fn name(packet: &Packet) -> &'static str {
     match packet {
+        Packet::Connect(_) => "CONNECT",
+        Packet::Publish(_) => "PUBLISH",
+        Packet::PubAck(_) => "PUBACK",
+        Packet::PubRel(_) => "PUBREL",
+        Packet::Subscribe(_) => "SUBSCRIBE",
+        Packet::Unsubscribe(_) => "UNSUBSCRIBE",
+        Packet::PingReq => "PINGREQ",
+        Packet::Disconnect => "DISCONNECT",
         Packet::ConnAck(_) => "CONNACK",
         Packet::SubAck(_) => "SUBACK",
         Packet::UnsubAck(_) => "UNSUBACK",
         Packet::PingResp => "PINGRESP",
         Packet::PubRec(_) => "PUBREC",
         Packet::PubComp(_) => "PUBCOMP",
-        _ => "of another kind",
     }
 }
 
@@ -436,6 +477,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rumqttc::mqttbytes::v4::Connect;
+
+    #[test]
+    fn reserved_bits_are_seen() {
+        let connect = |flags: u8| {
+            let mut packet = vec![0x10, 13];
+            packet.extend(b"\0\x04MQTT\x04");
+            packet.extend([flags, 0, 60, 0, 1, b'c']);
+            BytesMut::from(&packet[..])
+        };
+        assert_eq!(reserved_flags(&connect(0x02)), None);
+        assert!(reserved_flags(&connect(0x03)).is_some());
+        assert_eq!(
+            reserved_flags(&BytesMut::from(&b"\x10\x0d\0\x04MQTT\x04"[..])),
+            None
+        );
+        assert!(flags_fit(&Packet::PingReq, 0));
+        assert!(!flags_fit(&Packet::PingReq, 1));
+        let release = Packet::PubRel(rumqttc::mqttbytes::v4::PubRel::new(1));
+        assert!(flags_fit(&release, 0b0010));
+        assert!(flags_fit(&release, 0b1010));
+        assert!(!flags_fit(&release, 0));
+    }
 
     fn old_connect(client_id: &str) -> BytesMut {
         let mut body = b"\0\x06MQIsdp\x03\x02\0\x3c".to_vec();

@@ -106,10 +106,11 @@ impl HttpServer {
         self.shared.state().clock = Some(Box::new(clock));
     }
 
-    /// Decides which token a picture must come with from now on, and what is said about it.
+    /// Decides with which tokens a picture may come from now on, and what is said about it.
     /// Before, none is right.
-    pub fn set_vision(&self, token: &str, reply: &str) {
-        self.shared.state().vision = Some((token.to_owned(), reply.to_owned()));
+    pub fn set_vision(&self, tokens: &[&str], reply: &str) {
+        let tokens = tokens.iter().map(|token| format!("Bearer {token}"));
+        self.shared.state().vision = Some((tokens.collect(), reply.to_owned()));
     }
 
     /// The next request that was answered or given up, in order of that.
@@ -168,8 +169,8 @@ impl Shared {
 struct State {
     configuration: Option<Configuration>,
     clock: Option<Box<dyn Fn() -> ServerTime + Send + Sync>>,
-    /// The token of pictures, and what is said about them.
-    vision: Option<(String, String)>,
+    /// The `Authorization` headers of pictures, and what is said about them.
+    vision: Option<(Vec<String>, String)>,
 }
 
 /// Shows what is no secret.
