@@ -2,12 +2,14 @@
 //!
 //! `lane` runs one device over one transport; `session` is its connection with everything that
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
-//! of a scenario; `properties` has generated ones carried out, and `shrink` makes what fails smaller;
+//! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, and
+//! `keep` leaves it as a file;
 //! `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
 mod compare;
 mod events;
+mod keep;
 mod lane;
 mod link;
 mod properties;

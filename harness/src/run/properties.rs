@@ -17,6 +17,7 @@ use mcp_hil_core::verdict::{Judgement, Verdict};
 use super::lane::{Confirm, DEAD_CASES, Lane, STOPPED, micros};
 use super::session::{Exchange, Session};
 use super::settings::{Settings, effects};
+use super::shrink::exchanges;
 use crate::event::Generated;
 
 /// How many failures of one property are enough: what comes then has most likely been seen.
@@ -37,8 +38,8 @@ pub(super) struct Hunt<'a> {
     pub(super) likenesses: Vec<Vec<Likeness>>,
     /// The device's settings as they were before.
     pub(super) saved: Settings,
-    /// The latest inputs, with their exchanges.
-    pub(super) recent: VecDeque<(Case, usize)>,
+    /// The latest inputs.
+    pub(super) recent: VecDeque<Case>,
 }
 
 impl Hunt<'_> {
@@ -50,10 +51,9 @@ impl Hunt<'_> {
             .any(|known| known.is_of(judgement))
     }
 
-    fn remember(&mut self, case: Case, exchanges: usize) {
-        self.recent.push_back((case, exchanges));
-        let all = |recent: &VecDeque<(Case, usize)>| recent.iter().map(|(_, n)| n).sum::<usize>();
-        while all(&self.recent) > REMEMBERED_EXCHANGES {
+    fn remember(&mut self, case: Case) {
+        self.recent.push_back(case);
+        while self.recent.iter().map(exchanges).sum::<usize>() > REMEMBERED_EXCHANGES {
             self.recent.pop_front();
         }
     }
@@ -158,15 +158,15 @@ impl Lane<'_, '_> {
 
     /// Generates an input, carries it out, and follows what fails.
     async fn input(&mut self, session: &mut Session, hunt: &mut Hunt<'_>, number: u32) {
-        let draw = || Draw::new(hunt.property, hunt.ground, self.plan.seed, number);
-        let (case, exchanges) = (draw().case(), draw().exchanges());
+        let draw = Draw::new(hunt.property, hunt.ground, self.plan.seed, number);
+        let (case, count) = (draw.case(), draw.exchanges());
         if !self.affords(&case) {
             hunt.told.ended = Some("inputs beyond `--budget` were left out".into());
             return;
         }
         let outcome = self.part(session, Part::Input, &case, None).await;
         hunt.told.inputs += 1;
-        hunt.told.exchanges += exchanges;
+        hunt.told.exchanges += count;
         let failing = self.failing(&outcome, hunt.property.id);
         hunt.merged.add(Part::Input, outcome);
         for (known, failure) in hunt.likenesses.iter().zip(&mut hunt.told.failures) {
@@ -180,7 +180,7 @@ impl Lane<'_, '_> {
                 self.follow(session, hunt, draw, &judgement, number).await;
             }
         }
-        hunt.remember(case, exchanges);
+        hunt.remember(case);
     }
 
     /// Carries out one part of a generated case: from where the device is, or from a known state.

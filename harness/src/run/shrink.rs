@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Likeness;
 use mcp_hil_core::generate::Draw;
-use mcp_hil_core::scenario::{Case, write};
+use mcp_hil_core::scenario::{Action, Case, Step};
 use mcp_hil_core::transcript::Part;
 use mcp_hil_core::verdict::{Judgement, Outcome};
 
@@ -19,11 +19,11 @@ use crate::event::Failure;
 /// Most smaller inputs that are tried for one failure.
 const MOST_STEPS: u32 = 60;
 
+/// How many of them are kept for leaving messages out.
+const MOST_LEFT_OUT: usize = 20;
+
 /// How long they may take together.
 const LONGEST: Duration = Duration::from_secs(5);
-
-/// Most characters of evidence in the head of a file.
-const EVIDENCE: usize = 400;
 
 /// What a try has shown.
 enum Tried {
@@ -38,6 +38,7 @@ enum Tried {
 /// How far the tries for one failure may go.
 struct Bounds {
     steps: u32,
+    most: u32,
     until: Instant,
 }
 
@@ -54,6 +55,7 @@ impl Lane<'_, '_> {
         let wanted = Likeness::of(found);
         let mut bounds = Bounds {
             steps: 0,
+            most: MOST_STEPS,
             until: Instant::now() + LONGEST,
         };
         let mut failure = Failure {
@@ -67,22 +69,33 @@ impl Lane<'_, '_> {
         let first = self.try_again(session, hunt, &smallest, &wanted).await;
         match first {
             Tried::Shown => {
-                let end = self
-                    .shrink(session, hunt, &mut draw, &wanted, &mut bounds)
+                // A few tries are left for leaving messages out one by one, which says the most.
+                bounds.most -= failure.from.min(MOST_LEFT_OUT) as u32;
+                let cut_short = self
+                    .shrink(
+                        session,
+                        hunt,
+                        &mut draw,
+                        &wanted,
+                        &mut bounds,
+                        &mut smallest,
+                    )
                     .await;
-                if let Some((case, exchanges)) = end.0 {
-                    (smallest, failure.to) = (case, exchanges);
-                }
-                failure.cut_short = end.1.map(str::to_owned);
+                bounds.most = MOST_STEPS;
+                let left = self
+                    .leave_out(session, hunt, &wanted, &mut bounds, &mut smallest)
+                    .await;
+                failure.to = exchanges(&smallest);
+                failure.cut_short = cut_short.or(left).map(str::to_owned);
             }
             Tried::Other(what) => {
                 let all = self
                     .with_what_was_before(session, hunt, &smallest, &wanted, &mut bounds)
                     .await;
                 match all {
-                    Some((case, exchanges)) => {
-                        failure.from = exchanges.0;
-                        failure.to = exchanges.1;
+                    Some((case, from)) => {
+                        failure.from = from;
+                        failure.to = exchanges(&case);
                         smallest = case;
                     }
                     None => failure.second_try = Some(what),
@@ -117,8 +130,7 @@ impl Lane<'_, '_> {
         hunt.told.failures.push(failure);
     }
 
-    /// Makes an input smaller as long as it fails. Gives the smallest one that failed, if one did,
-    /// and why there may be a smaller one.
+    /// Makes an input smaller as long as it fails. Gives why there may be a smaller one.
     async fn shrink(
         &mut self,
         session: &mut Session,
@@ -126,31 +138,61 @@ impl Lane<'_, '_> {
         draw: &mut Draw,
         wanted: &Likeness,
         bounds: &mut Bounds,
-    ) -> (Option<(Case, usize)>, Option<&'static str>) {
-        let mut smallest = None;
+        smallest: &mut Case,
+    ) -> Option<&'static str> {
         while draw.simplify() {
             loop {
                 if let Some(why) = bounds.reached() {
-                    return (smallest, Some(why));
+                    return Some(why);
                 }
                 bounds.steps += 1;
                 let case = draw.case();
                 match self.try_again(session, hunt, &case, wanted).await {
                     Tried::Shown => {
-                        smallest = Some((case, draw.exchanges()));
+                        *smallest = case;
                         break;
                     }
                     Tried::Other(_) if draw.complicate() => {}
-                    Tried::Other(_) => return (smallest, None),
-                    Tried::Not(why) => return (smallest, Some(why)),
+                    Tried::Other(_) => return None,
+                    Tried::Not(why) => return Some(why),
                 }
             }
         }
-        (smallest, None)
+        None
+    }
+
+    /// Leaves out what the failure does not need, message by message, from the last one on.
+    async fn leave_out(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        wanted: &Likeness,
+        bounds: &mut Bounds,
+        smallest: &mut Case,
+    ) -> Option<&'static str> {
+        let mut at = messages(&smallest.steps);
+        while at > 0 {
+            at -= 1;
+            let mut case = smallest.clone();
+            case.steps = without(&smallest.steps, at);
+            if exchanges(&case) == 0 {
+                continue;
+            }
+            if let Some(why) = bounds.reached() {
+                return Some(why);
+            }
+            bounds.steps += 1;
+            match self.try_again(session, hunt, &case, wanted).await {
+                Tried::Shown => *smallest = case,
+                Tried::Other(_) => {}
+                Tried::Not(why) => return Some(why),
+            }
+        }
+        None
     }
 
     /// Tries an input after those that went before it: its cause may lie there. Gives the fewest of
-    /// them that are needed, as one case, with the exchanges of all and of those.
+    /// them that are needed, as one case, and how many exchanges all of them had.
     async fn with_what_was_before(
         &mut self,
         session: &mut Session,
@@ -158,11 +200,9 @@ impl Lane<'_, '_> {
         last: &Case,
         wanted: &Likeness,
         bounds: &mut Bounds,
-    ) -> Option<(Case, (usize, usize))> {
-        let mut before: Vec<(Case, usize)> = hunt.recent.iter().cloned().collect();
-        let own = last.steps.len();
-        let count = |before: &[(Case, usize)]| before.iter().map(|(_, n)| n).sum::<usize>() + own;
-        let all = count(&before);
+    ) -> Option<(Case, usize)> {
+        let mut before: Vec<Case> = hunt.recent.iter().cloned().collect();
+        let all = exchanges(&joined(&before, last));
         if before.is_empty() {
             return None;
         }
@@ -189,7 +229,7 @@ impl Lane<'_, '_> {
             }
             size = size.div_ceil(2);
         }
-        Some((joined(&before, last), (all, count(&before))))
+        Some((joined(&before, last), all))
     }
 
     /// Carries an input out from a known state.
@@ -218,71 +258,11 @@ impl Lane<'_, '_> {
             false => Tried::Other(in_words(&found)),
         }
     }
-
-    /// Writes the smallest input to a file that carries it out alone.
-    fn write_down(
-        &self,
-        session: &mut Session,
-        hunt: &Hunt<'_>,
-        failure: &mut Failure,
-        smallest: &Case,
-        evidence: &Judgement,
-    ) {
-        let plan = self.plan;
-        let cut = |text: &str| text.chars().take(EVIDENCE).collect::<String>();
-        let (expected, received) = expected_and_received(evidence);
-        let device = match &session.server {
-            Some((name, version)) => format!("{name} {version}"),
-            None => "a device that tells no name".to_owned(),
-        };
-        let mut head = vec![
-            format!(
-                "{}, seed {}, input {}",
-                crate::TOOL,
-                plan.seed,
-                failure.input
-            ),
-            format!("property:    {}", hunt.property.id),
-            format!(
-                "target:      {} over {}: {device}",
-                plan.dut.spec(),
-                self.transport.name()
-            ),
-            format!("requirement: {}", failure.requirements.join(", ")),
-            format!("expected:    {}", cut(&expected)),
-            format!("received:    {}", cut(&received)),
-        ];
-        if let Some(second) = &failure.second_try {
-            head.push(format!("tried again: {}", cut(second)));
-        }
-        let case = Case {
-            title: format!("{}: {}", hunt.property.title, failure.requirements[0]),
-            ..smallest.clone()
-        };
-        let text = write(&case, &head);
-        let short = hunt.property.id.rsplit('/').next().unwrap_or_default();
-        let folder = plan.folder.join("failures");
-        let free = |folder: &std::path::Path| {
-            let names = (1..).map(|number| folder.join(format!("{short}-{number}.yaml")));
-            names.into_iter().find(|path| !path.exists())
-        };
-        let Some(path) = free(&folder) else { return };
-        session.recorder.keep(&path, &text);
-        let name = path.strip_prefix(&plan.folder).unwrap_or(&path);
-        failure.scenario = name.display().to_string();
-        failure.repro = plan.repro_file(&path.display().to_string(), self.transport);
-        if let Some(folder) = &plan.generation.keep
-            && !is_kept(folder, &text)
-            && let Some(path) = free(folder)
-        {
-            session.recorder.keep(&path, &text);
-        }
-    }
 }
 
 impl Bounds {
     fn reached(&self) -> Option<&'static str> {
-        if self.steps >= MOST_STEPS {
+        if self.steps >= self.most {
             Some("60 steps are the most")
         } else if Instant::now() >= self.until {
             Some("5 s are the most")
@@ -293,23 +273,65 @@ impl Bounds {
 }
 
 /// Inputs one after the other, as one case.
-fn joined(before: &[(Case, usize)], last: &Case) -> Case {
-    let steps = before.iter().flat_map(|(case, _)| case.steps.clone());
+fn joined(before: &[Case], last: &Case) -> Case {
+    let steps = before.iter().flat_map(|case| case.steps.clone());
     Case {
         steps: steps.chain(last.steps.clone()).collect(),
         ..last.clone()
     }
 }
 
-/// Whether a folder has the same scenario already, whatever its comments say.
-fn is_kept(folder: &std::path::Path, text: &str) -> bool {
-    let plain = |text: &str| -> String {
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-    texts.into_iter().any(|kept| plain(&kept) == plain(text))
+/// How many messages a case sends, fences and readings of the state aside.
+pub(super) fn exchanges(case: &Case) -> usize {
+    let flat = case.flatten();
+    let each = flat.iter().map(|flat| match &flat.step.action {
+        Action::Burst(steps) | Action::Drop { after: steps } => steps.len(),
+        Action::Send(_) | Action::List { .. } => 1,
+        _ => 0,
+    });
+    each.sum()
+}
+
+/// How many steps can be left out, those of bursts one by one.
+fn messages(steps: &[Step]) -> usize {
+    steps.iter().map(weight).sum()
+}
+
+fn weight(step: &Step) -> usize {
+    match &step.action {
+        Action::Burst(inner) => inner.len().max(1),
+        _ => 1,
+    }
+}
+
+/// The steps without one of them; what is left alone of a burst is a step of its own.
+fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
+    let mut left = Vec::new();
+    for step in steps {
+        let here = weight(step);
+        let hit = at < here;
+        match &step.action {
+            Action::Burst(inner) if hit && inner.len() > 1 => {
+                let mut inner = inner.clone();
+                inner.remove(at);
+                left.push(match inner.len() {
+                    1 => inner.remove(0),
+                    _ => Step {
+                        action: Action::Burst(inner),
+                        ..step.clone()
+                    },
+                });
+            }
+            _ if hit => {}
+            _ => left.push(step.clone()),
+        }
+        at = if hit {
+            usize::MAX
+        } else {
+            at.saturating_sub(here)
+        };
+    }
+    left
 }
 
 /// What findings say, in one line.
@@ -325,10 +347,45 @@ fn in_words(found: &[Judgement]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-fn expected_and_received(judgement: &Judgement) -> (String, String) {
+pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
     match &judgement.outcome {
         Outcome::Broken(evidence) => (evidence.expected.clone(), evidence.received.clone()),
         Outcome::Unclear(why) | Outcome::OurFault(why) => ("an answer".into(), why.clone()),
         Outcome::Held => Default::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+
+    #[test]
+    fn each_message_can_be_left_out() {
+        let catalogue = Catalogue::load([], RuleSet::DEFAULT).unwrap();
+        let text = "title: t\nsteps:\n  - request: {method: ma}\n  - burst:\n      \
+                    - request: {method: mb}\n      - request: {method: mc}\n  \
+                    - list: {}\n";
+        let case = Case::load("properties/x", "x.yaml", text, &catalogue).unwrap();
+        assert_eq!((messages(&case.steps), exchanges(&case)), (4, 4));
+        let left = |at| {
+            let steps = without(&case.steps, at);
+            let text = mcp_hil_core::scenario::write(
+                &Case {
+                    steps,
+                    ..case.clone()
+                },
+                &[],
+            );
+            let sent: String = ['a', 'b', 'c']
+                .iter()
+                .filter(|name| text.contains(&format!("method: m{name}")))
+                .collect();
+            (sent, text.contains("list:"), text.contains("burst:"))
+        };
+        assert_eq!(left(0), ("bc".into(), true, true));
+        assert_eq!(left(1), ("ac".into(), true, false));
+        assert_eq!(left(2), ("ab".into(), true, false));
+        assert_eq!(left(3), ("abc".into(), false, true));
     }
 }
