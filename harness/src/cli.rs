@@ -2,12 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_hil_core::transcript::Transport;
 
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
+
+/// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
+/// the native device far below fifteen seconds.
+const DEFAULT_CASES: u32 = 25;
 
 /// Plays the backend to an MCP device (xiaozhi family), judges every answer, writes reports.
 #[derive(Debug, Parser)]
@@ -84,6 +89,32 @@ pub struct RunArgs {
     /// Run only the cases whose id begins so, or that judge this requirement (repeatable)
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
+
+    /// Inputs to generate for each property; 0 for none
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_CASES)]
+    pub cases: u32,
+
+    /// How long all properties together may take, such as `90s` or `5m`
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub max_time: Duration,
+
+    /// Most calls of tools with effects that properties may make, for boards whose tools wear flash
+    /// or move parts [default: any number]
+    #[arg(long, value_name = "NUMBER")]
+    pub budget: Option<u64>,
+
+    /// Run just this scenario file (repeatable)
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    pub scenario: Vec<PathBuf>,
+
+    /// Scenario files of failures that were found once, to be tried first [default: `regressions`,
+    /// where there is such a folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub regressions: Option<PathBuf>,
+
+    /// Copy the scenario files of failures that are found into the folder of `--regressions`
+    #[arg(long)]
+    pub keep_failures: bool,
 
     /// Where to listen [default: a free port of 127.0.0.1; 127.0.0.1:8765 with `--dut wait`]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -442,7 +473,24 @@ pub enum Served {
     Both,
 }
 
+/// Where failures are kept unless told otherwise.
+const REGRESSIONS: &str = "regressions";
+
 impl RunArgs {
+    /// The folder of regressions.
+    pub(crate) fn regressions_folder(&self) -> Option<PathBuf> {
+        let folder = self.regressions.clone();
+        let default = || PathBuf::from(REGRESSIONS);
+        folder.or_else(|| Some(default()).filter(|path| self.keep_failures || path.is_dir()))
+    }
+
+    /// Whether what is in that folder is to be read: a folder to which failures are going to be
+    /// copied need not be there yet.
+    pub(crate) fn tries_regressions(&self) -> bool {
+        let folder = self.regressions_folder();
+        !self.keep_failures || folder.is_some_and(|path| path.exists())
+    }
+
     /// The arguments that change verdicts, as they must stand in a repro command again.
     pub(crate) fn repro_arguments(&self) -> String {
         let mut text = String::new();
@@ -478,6 +526,27 @@ impl RunArgs {
             }
         }
         text
+    }
+}
+
+/// A time with its unit: `500ms`, `90s`, `5m`, `1h`; a plain number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [
+        ("ms", 0.001),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("", 1.0),
+    ];
+    let parsed = units.iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    });
+    match parsed {
+        Some(seconds) if seconds > 0.0 && seconds <= 86_400.0 => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err("expected a time above 0 and up to a day, such as `90s` or `5m`".into()),
     }
 }
 

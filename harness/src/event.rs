@@ -129,6 +129,51 @@ pub struct CaseReport {
     pub transcript: Option<String>,
     /// The command that runs this case again.
     pub repro: String,
+    /// What became of its inputs, when they were generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
+}
+
+/// What became of the generated inputs of a case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generated {
+    /// How many inputs were carried out.
+    pub inputs: u32,
+    /// How many exchanges they had; those of fences and of shrinking are not among them.
+    pub exchanges: usize,
+    /// Why there were no more of them, when there were fewer than asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// What failed, each cause once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// A failure that generated inputs showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Slugs of the requirements that its smallest input breaks, the one that was followed first.
+    pub requirements: Vec<String>,
+    /// Number of the input that showed it first, from 0.
+    pub input: u32,
+    /// How many inputs showed it.
+    pub times: u32,
+    /// How many exchanges that first input had.
+    pub from: usize,
+    /// How many exchanges the smallest one has.
+    pub to: usize,
+    /// How many smaller inputs were tried.
+    pub steps: u32,
+    /// Why no more were tried, when there were more to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<String>,
+    /// What a second try from a known state showed, when it did not show the failure again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_try: Option<String>,
+    /// The file of the smallest input.
+    pub scenario: String,
+    /// The command that carries it out.
+    pub repro: String,
 }
 
 impl CaseReport {
@@ -148,6 +193,7 @@ impl CaseReport {
             exercised: Vec::new(),
             transcript: None,
             repro: String::new(),
+            generated: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_hil_core::catalogue::{Level, Requirement};
+use mcp_hil_core::generate::PROPERTIES;
 use mcp_hil_core::problem::nearest;
 
 use crate::cli::{ExplainArgs, ListArgs};
@@ -39,6 +40,9 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
             .filter(|case| case.id.starts_with(&args.prefix))
         {
             let _ = writeln!(text, "{:<34} {}", case.id, case.title);
+        }
+        for property in PROPERTIES.iter().filter(|p| p.id.starts_with(&args.prefix)) {
+            let _ = writeln!(text, "{:<34} {}", property.id, property.title);
         }
         // What gateways are tried with is listed when it is asked for: no device runs it.
         if args.prefix.starts_with(GATEWAY) {
@@ -88,6 +92,20 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
             }
         }
         let _ = writeln!(text, "\nRun it alone: mcp-hil run --only {}", case.id);
+        return Ok(text);
+    }
+    if let Some(property) = PROPERTIES.iter().find(|property| property.id == args.id) {
+        let mut text = format!("{}\n  {}\n", property.id, property.title);
+        if !property.needs.is_empty() {
+            let _ = writeln!(text, "  needs {}", property.needs.join(", "));
+        }
+        let _ = writeln!(
+            text,
+            "\nIts inputs are generated from a seed and from the device's own tools. Each is judged by\n\
+             the checks that every transcript gets, and by expectations of its own.\n\n\
+             Run it alone: mcp-hil run --only {} --cases 300",
+            property.id
+        );
         return Ok(text);
     }
     let table = sut::table();

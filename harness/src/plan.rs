@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::generate::{PROPERTIES, Property};
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::Transport;
+use mcp_hil_core::transcript::{PROPERTY, Transport};
 use mcp_hil_rig::{Broker, Configuration, MqttTerms};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -75,6 +76,8 @@ pub struct Plan {
     pub mqtt: MqttPlan,
     /// The cases, in the order in which they run.
     pub cases: Vec<Case>,
+    /// What is generated after them.
+    pub generation: Generation,
     /// Whether all cases of the suite were selected.
     pub whole_suite: bool,
     /// The requirements.
@@ -125,9 +128,19 @@ impl Plan {
     ///
     /// The first mistake in arguments or files.
     pub fn new(args: &RunArgs) -> Result<Self, Refusal> {
-        let suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
-        let whole_suite = args.only.is_empty();
-        let cases = suite.select(&args.only)?;
+        let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+        let whole_suite = args.only.is_empty() && args.scenario.is_empty();
+        let regressions = args.regressions_folder();
+        let cases = match &args.scenario[..] {
+            [] => {
+                if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
+                    suite.add_regressions(folder)?;
+                }
+                suite.select(&args.only)?
+            }
+            files => suite.read_files(files)?,
+        };
+        let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
         let dut = Dut::parse(&args.dut, difference.as_ref())?;
@@ -172,6 +185,7 @@ impl Plan {
             redial_deadline: args.redial_deadline.map(Duration::from_secs_f64),
             dut,
             cases,
+            generation,
             whole_suite,
             catalogue: suite.catalogue,
             rules: suite.rules,
@@ -269,17 +283,90 @@ impl Plan {
         )
     }
 
+    /// The command that carries out a scenario file.
+    pub fn repro_file(&self, file: &str, transport: Transport) -> String {
+        self.command(transport, &format!("--scenario {}", quote(file)))
+    }
+
     /// The command that runs a case again.
     pub fn repro(&self, case: &str, transport: Transport) -> String {
+        if !case.starts_with(PROPERTY) {
+            return self.command(transport, &format!("--only {case}"));
+        }
+        let (inputs, seed) = (self.generation.inputs, self.seed);
+        self.command(
+            transport,
+            &format!("--only {case} --cases {inputs} --seed {seed}"),
+        )
+    }
+
+    fn command(&self, transport: Transport, what: &str) -> String {
         let over = match transport {
             Transport::WebSocket => "",
             Transport::Mqtt => " --transport mqtt",
         };
         format!(
-            "mcp-hil run --dut {}{over} --only {case}{}",
+            "mcp-hil run --dut {}{over} {what}{}",
             self.dut.spec(),
             self.repro_arguments
         )
+    }
+}
+
+/// A word for a shell, in quotes where it needs them.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// What is generated in a run, and within which bounds.
+#[derive(Debug)]
+pub struct Generation {
+    /// The properties, in the order in which they run.
+    pub properties: Vec<&'static Property>,
+    /// How many inputs each of them gets.
+    pub inputs: u32,
+    /// How long all of them may take.
+    pub max_time: Duration,
+    /// Most calls with effects.
+    pub budget: Option<u64>,
+    /// Where the scenario files of failures are copied to.
+    pub keep: Option<PathBuf>,
+}
+
+impl Generation {
+    fn new(args: &RunArgs, regressions: Option<PathBuf>) -> Result<Self, Refusal> {
+        let chosen = |property: &&Property| {
+            let by = |selector: &String| property.id.starts_with(selector.as_str());
+            args.scenario.is_empty() && (args.only.is_empty() || args.only.iter().any(by))
+        };
+        let mut properties: Vec<&Property> = PROPERTIES.iter().filter(chosen).collect();
+        if args.cases == 0 {
+            if !properties.is_empty() && !args.only.is_empty() {
+                return Err(Refusal {
+                    exit: exit::NOTHING_RAN,
+                    ..Refusal::usage(
+                        format!(
+                            "`--only {}` with `--cases 0`: no inputs are generated",
+                            properties[0].id
+                        ),
+                        "leave `--cases` out",
+                    )
+                });
+            }
+            properties.clear();
+        }
+        Ok(Self {
+            properties,
+            inputs: args.cases,
+            max_time: args.max_time,
+            budget: args.budget,
+            keep: regressions.filter(|_| args.keep_failures),
+        })
     }
 }
 

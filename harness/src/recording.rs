@@ -1,8 +1,11 @@
 //! What a run has left in its folder, read back.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use mcp_hil_core::transcript::{Entry, read_jsonl};
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::scenario::Case;
+use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
 
 use crate::event::{CaseReport, DutInfo};
 use crate::plan::Refusal;
@@ -18,6 +21,8 @@ pub struct Recorded {
     pub transport: String,
     /// What happened, in its order.
     pub entries: Vec<Entry>,
+    /// The inputs that were generated, by the place of the mark that holds them.
+    pub inputs: BTreeMap<u64, Case>,
 }
 
 impl Recorded {
@@ -40,7 +45,33 @@ impl Recorded {
             target: dut.target.clone(),
             transport: dut.transport.clone(),
             entries,
+            inputs: BTreeMap::new(),
         })
+    }
+
+    /// Reads the inputs that its marks hold.
+    ///
+    /// # Errors
+    ///
+    /// A mark that holds no scenario.
+    pub fn read_inputs(&mut self, catalogue: &Catalogue) -> Result<(), Refusal> {
+        for entry in &self.entries {
+            if let What::Mark {
+                mark: Mark::Generated { scenario, .. },
+            } = &entry.what
+                && !scenario.is_empty()
+            {
+                let file = format!("transcript of {}, seq {}", entry.case, entry.seq);
+                let case = Case::load(&entry.case, &file, scenario, catalogue)?;
+                self.inputs.insert(entry.seq, case);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the transcript of a case holds its input.
+    pub fn has_input(&self, case: &str) -> bool {
+        self.inputs.values().any(|input| *input.id == *case)
     }
 
     /// Whether a case belongs to it.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::check::Judge;
+use mcp_hil_core::check::{CaseOutcome, Judge, Merged};
 use mcp_hil_core::compare::SAME_ANSWERS;
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{Entry, Mark, What};
+use mcp_hil_core::transcript::{Entry, Mark, PROPERTY, Part, What};
 
 use crate::cli::ReplayArgs;
 use crate::event::{CaseReport, Event, Summary};
@@ -59,13 +59,16 @@ impl Replay {
             suite.catalogue = Arc::new(sut::catalogue(&suite.sets)?);
             suite.cases.clear();
         }
-        let lanes = record
+        let mut lanes = record
             .run
             .duts
             .iter()
             .map(|dut| Recorded::read(&args.run, dut, record.run.duts.len() > 1))
-            .collect::<Result<_, _>>()?;
-        check_whole(&record, &suite, &args.run)?;
+            .collect::<Result<Vec<_>, _>>()?;
+        for lane in &mut lanes {
+            lane.read_inputs(&suite.catalogue)?;
+        }
+        check_whole(&record, &suite, &lanes, &args.run)?;
         Ok(Self {
             suite,
             lanes,
@@ -162,7 +165,17 @@ impl Replay {
                 book.add(recorded.clone(), reporters);
                 continue;
             };
-            judge.begin_case(&Arc::from(recorded.case.as_str()));
+            let id: Arc<str> = recorded.case.as_str().into();
+            judge.begin_case(&id);
+            if recorded.case.starts_with(PROPERTY) {
+                let outcome = parts(&id, &entries, &lane.inputs, &mut judge, &mut facts);
+                book.finish(blank, outcome, ruling, reporters);
+                continue;
+            }
+            let script = match entries.iter().find_map(|entry| lane.inputs.get(&entry.seq)) {
+                Some(own) => Some(own),
+                None => scripts.get(recorded.case.as_str()).copied(),
+            };
             for entry in entries {
                 if let What::Mark {
                     mark: Mark::Facts(learned),
@@ -173,7 +186,7 @@ impl Replay {
                 judge.observe(entry.clone());
             }
             let known = facts.clone().unwrap_or_default();
-            let outcome = judge.end_case(scripts.get(recorded.case.as_str()).copied(), &known);
+            let outcome = judge.end_case(script, &known);
             book.finish(blank, outcome, ruling, reporters);
         }
         if let Some(facts) = &mut facts {
@@ -195,8 +208,49 @@ impl Replay {
     }
 }
 
+/// Judges the parts of a generated case again.
+fn parts(
+    id: &Arc<str>,
+    entries: &[&Entry],
+    inputs: &BTreeMap<u64, Case>,
+    judge: &mut Judge,
+    facts: &mut Option<Facts>,
+) -> CaseOutcome {
+    let mut merged = Merged::new(id);
+    let mut running: Option<(Part, u64)> = None;
+    let mut end = |running: &mut Option<(Part, u64)>, judge: &mut Judge, facts: &Option<Facts>| {
+        if let Some((part, seq)) = running.take() {
+            let known = facts.clone().unwrap_or_default();
+            merged.add(part, judge.end_case(inputs.get(&seq), &known));
+        }
+    };
+    for entry in entries {
+        match &entry.what {
+            What::Mark {
+                mark: Mark::Generated { part, .. },
+            } => {
+                end(&mut running, judge, facts);
+                judge.begin_case(id);
+                running = Some((*part, entry.seq));
+            }
+            What::Mark {
+                mark: Mark::Facts(learned),
+            } => *facts = Some(learned.as_ref().clone()),
+            _ => {}
+        }
+        judge.observe((*entry).clone());
+    }
+    end(&mut running, judge, facts);
+    merged.into_outcome()
+}
+
 /// Refuses a run of which something is missing: without it, a case would pass unjudged.
-fn check_whole(record: &Record, suite: &Suite, folder: &Path) -> Result<(), Refusal> {
+fn check_whole(
+    record: &Record,
+    suite: &Suite,
+    lanes: &[Recorded],
+    folder: &Path,
+) -> Result<(), Refusal> {
     for case in &record.cases {
         let Some(transcript) = &case.transcript else {
             continue;
@@ -208,7 +262,9 @@ fn check_whole(record: &Record, suite: &Suite, folder: &Path) -> Result<(), Refu
                 "the run's folder is damaged",
             ));
         }
-        let known = suite.cases.iter().any(|script| *script.id == *case.case);
+        let own = |lane: &Recorded| lane.ran(case) && lane.has_input(&case.case);
+        let known =
+            suite.cases.iter().any(|script| *script.id == *case.case) || lanes.iter().any(own);
         if let (Some(file), false) = (&case.file, known) {
             return Err(Refusal::usage(
                 format!(

@@ -1,13 +1,14 @@
 //! The suite: catalogue and scenarios, built in and from folders of the user.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::compare::SAME_ANSWERS;
+use mcp_hil_core::generate::{PROPERTIES, Property};
 use mcp_hil_core::problem::nearest;
 use mcp_hil_core::scenario::{Case, GivenIds};
-use mcp_hil_core::transcript::{BRING_UP, CLOSE};
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, REGRESSION, SCENARIO};
 
 use crate::plan::Refusal;
 
@@ -105,6 +106,61 @@ impl Suite {
         })
     }
 
+    /// Puts the scenario files of a folder before all cases.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in a file.
+    pub fn add_regressions(&mut self, folder: &Path) -> Result<(), Refusal> {
+        let mut files = Vec::new();
+        let entries = std::fs::read_dir(folder).map_err(|error| {
+            let what = format!("cannot read `{}`: {error}", folder.display());
+            Refusal::usage(what, "check `--regressions`")
+        })?;
+        for entry in entries {
+            let path = entry.map(|entry| entry.path()).unwrap_or_default();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            if matches!(ending, Some("yaml" | "yml")) {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let cases = self.read_each(REGRESSION, &files)?;
+        self.cases.splice(0..0, cases);
+        Ok(())
+    }
+
+    /// The cases of scenario files.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in a file.
+    pub fn read_files(&self, files: &[PathBuf]) -> Result<Vec<Case>, Refusal> {
+        self.read_each(SCENARIO, files)
+    }
+
+    fn read_each(&self, area: &str, files: &[PathBuf]) -> Result<Vec<Case>, Refusal> {
+        let mut cases: Vec<Case> = Vec::new();
+        for path in files {
+            let shown = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Refusal::usage(format!("cannot read `{shown}`: {error}"), "check the path")
+            })?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            // Two folders may have files of one name.
+            let names = (1..).map(|number| match number {
+                1 => format!("{area}{stem}"),
+                number => format!("{area}{stem}-{number}"),
+            });
+            let taken = |name: &String| cases.iter().any(|case| *case.id == **name);
+            let id = names.into_iter().find(|name| !taken(name));
+            let case = Case::load(&id.unwrap_or_default(), &shown, &text, &self.catalogue)?;
+            GivenIds::reserved(&case)?;
+            cases.push(case);
+        }
+        Ok(cases)
+    }
+
     /// The cases whose id is, or begins with, one of the selectors; all where there is none.
     ///
     /// # Errors
@@ -119,7 +175,9 @@ impl Suite {
                     ..Refusal::usage(what, "add `--sut gateway`")
                 });
             }
-            let built_in = [BRING_UP, CLOSE, SAME_ANSWERS].contains(&selector.as_str());
+            let property = |property: &Property| property.id.starts_with(selector.as_str());
+            let built_in = [BRING_UP, CLOSE, SAME_ANSWERS].contains(&selector.as_str())
+                || PROPERTIES.iter().any(property);
             if self.catalogue.get(selector).is_some()
                 && !self.cases.iter().any(|case| selects(selector, case))
             {
@@ -135,7 +193,8 @@ impl Suite {
                 });
             }
             if !built_in && !self.cases.iter().any(|case| selects(selector, case)) {
-                let near = nearest(selector, self.cases.iter().map(|case| &*case.id));
+                let ids = self.cases.iter().map(|case| &*case.id);
+                let near = nearest(selector, ids.chain(PROPERTIES.iter().map(|known| known.id)));
                 let hint = match near {
                     Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
                     None => "`mcp-hil list` shows all cases".to_owned(),

@@ -7,6 +7,7 @@
 //! 2. [`transcript`]: the record of a session, with offsets and directions;
 //! 3. [`catalogue`]: the requirements, as data;
 //! 4. [`scenario`]: the scripted stimuli and their expectations, as data;
+//!    [`generate`] draws further ones by chance;
 //! 5. [`conversation`]: ids, what is in flight, how long to be patient;
 //! 6. [`check`]: pure judgements over the transcript;
 //! 7. [`compare`]: what two transports answered to the same requests;
@@ -24,6 +25,7 @@ pub mod check;
 pub mod compare;
 pub mod conversation;
 pub mod gateway;
+pub mod generate;
 pub mod identity;
 
 pub mod limits;

@@ -23,6 +23,23 @@ pub const BRING_UP: &str = "session/bring-up";
 /// The case under which the settings are put back and the last look for late answers is taken.
 pub const CLOSE: &str = "session/close";
 
+/// Begins the ids of generated cases: many inputs, one after the other, are one case.
+pub const PROPERTY: &str = "properties/";
+
+/// Begins the ids of cases of the regressions folder.
+pub const REGRESSION: &str = "regression/";
+
+/// Begins the ids of cases of a file that was named on the command line.
+pub const SCENARIO: &str = "scenario/";
+
+/// Whether the messages of a case were generated, now or once. Those of a suite that people wrote
+/// give each id once; generated ones give the same id again in the next input.
+pub fn is_generated(case: &str) -> bool {
+    [PROPERTY, REGRESSION, SCENARIO]
+        .iter()
+        .any(|begin| case.starts_with(begin))
+}
+
 /// One line of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -310,6 +327,35 @@ pub enum Mark {
     },
     /// What is known of the device from here on.
     Facts(Box<Facts>),
+    /// An input begins; it ends where the next one does, or the case. Each is judged for itself.
+    Generated {
+        /// What becomes of its findings.
+        #[serde(default, skip_serializing_if = "Part::is_input")]
+        part: Part,
+        /// The scenario, as a file has it; empty where nothing is expected.
+        scenario: String,
+    },
+}
+
+/// What becomes of the findings of a part of a generated case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// An input of its own: they count.
+    #[default]
+    Input,
+    /// A failed input is tried again, as it was or made smaller: they count for nothing.
+    Trial,
+    /// The smallest input that still fails: they stand for those of the input that it came from.
+    Smallest,
+    /// No input: settings are read or put back. They count.
+    Around,
+}
+
+impl Part {
+    fn is_input(&self) -> bool {
+        *self == Self::Input
+    }
 }
 
 impl Entry {
@@ -367,6 +413,18 @@ mod tests {
             },
             What::Mark {
                 mark: Mark::Facts(Box::default()),
+            },
+            What::Mark {
+                mark: Mark::Generated {
+                    part: Part::Input,
+                    scenario: "title: t\n".into(),
+                },
+            },
+            What::Mark {
+                mark: Mark::Generated {
+                    part: Part::Trial,
+                    scenario: String::new(),
+                },
             },
             What::Target {
                 event: TargetEvent::Exited("code 1".into()),

@@ -283,12 +283,19 @@ fn body(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> Stri
         Some(reason) => format!("{:<13}{}\n\n", "reason", clean::line(reason, EVIDENCE)),
         None => String::new(),
     };
-    format!(
-        "{reason}{}{:<13}{}\n",
-        blocks(case, findings, catalogue),
-        "repro",
-        case.repro
-    )
+    let mut text = format!("{reason}{}", blocks(case, findings, catalogue));
+    let failures: Vec<_> = case.generated.iter().flat_map(|g| &g.failures).collect();
+    for failure in &failures {
+        text += &format!("{:<13}{}\n", "failure", failure.requirements.join(", "));
+        for (label, value) in lines::failure(failure, EVIDENCE) {
+            text += &format!("{label:<13}{value}\n");
+        }
+        text.push('\n');
+    }
+    if failures.is_empty() {
+        text += &format!("{:<13}{}\n", "repro", case.repro);
+    }
+    text
 }
 
 fn blocks(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> String {

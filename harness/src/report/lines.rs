@@ -4,8 +4,8 @@ use mcp_hil_core::catalogue::{Catalogue, Level};
 use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
-use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW};
-use crate::event::CaseReport;
+use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW, count};
+use crate::event::{CaseReport, Failure, Generated};
 
 /// What became of a case, in the words of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +132,47 @@ pub(crate) fn evidence(
             .unwrap_or_default();
         rows.push(("transcript", clean::line(transcript, limit) + &seq));
     }
+    rows
+}
+
+/// What a case that passed has shown, in words.
+pub(crate) fn shown(case: &CaseReport) -> String {
+    match &case.generated {
+        Some(generated) => inputs(generated),
+        None => count(case.exercised.len(), "requirement"),
+    }
+}
+
+/// How much was generated: `25 inputs, 140 exchanges`.
+pub(crate) fn inputs(generated: &Generated) -> String {
+    format!(
+        "{}, {}",
+        count(generated.inputs as usize, "input"),
+        count(generated.exchanges, "exchange")
+    )
+}
+
+/// What became of a failure that generated inputs showed, as labelled lines.
+pub(crate) fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if let Some(second) = &failure.second_try {
+        let text = format!("not shown when tried again from a known state: {second}");
+        rows.push(("flaky", clean::line(&text, limit)));
+    } else {
+        let cut_short = failure.cut_short.as_ref();
+        let text = format!(
+            "from {} to {} in {}{}",
+            failure.from,
+            count(failure.to, "exchange"),
+            count(failure.steps as usize, "step"),
+            cut_short.map_or_else(String::new, |why| format!(" ({why})")),
+        );
+        rows.push(("shrunk", clean::line(&text, limit)));
+    }
+    if failure.times > 1 {
+        rows.push(("times", format!("{} inputs failed so", failure.times)));
+    }
+    rows.push(("repro", clean::visible(&failure.repro).into_owned()));
     rows
 }
 

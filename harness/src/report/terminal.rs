@@ -12,7 +12,7 @@ use super::fanout::Reporter;
 use super::layout::{CYAN, DIM, Page, columns, count, pad, seconds};
 use super::lines::{self, Status};
 use super::summary::{self, Warnings};
-use crate::event::{CaseReport, DutReady, Event, RunStarted};
+use crate::event::{CaseReport, DutReady, Event, Failure, RunStarted};
 
 /// Most characters of what was expected, received or sent that are printed.
 const EVIDENCE: usize = 300;
@@ -173,13 +173,18 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             .room_after(20 + self.link_width + 2 + CASE_WIDTH + 2);
         let (tail, below) = match status {
             Status::NotApplicable if !self.style.verbose => return,
-            Status::Pass => (count(case.exercised.len(), "requirement"), None),
+            Status::Pass => (lines::shown(case), None),
             Status::Warn => (slugs(case, Finding::is_warning), None),
             Status::Known => match &case.reason {
                 Some(reason) => (String::new(), Some(reason.as_str())),
                 None => (slugs(case, |finding| !finding.is_warning()), None),
             },
-            Status::Fail => (String::new(), None),
+            Status::Fail => (
+                case.generated
+                    .as_ref()
+                    .map_or_else(String::new, lines::inputs),
+                None,
+            ),
             Status::NotApplicable | Status::Inconclusive | Status::Error => {
                 (String::new(), lines::reason(case))
             }
@@ -229,6 +234,8 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     fn block(&mut self, case: &CaseReport, wanted: impl Fn(&Finding) -> bool) {
         // Evidence that was printed is named only; how often, by the line that names it.
         let mut again: Vec<(String, usize)> = Vec::new();
+        let mut failures: Vec<&Failure> = case.generated.iter().flat_map(|g| &g.failures).collect();
+        let followed = !failures.is_empty();
         for finding in case.findings.iter().filter(|finding| wanted(finding)) {
             if finding.is_warning() && !self.style.verbose {
                 continue;
@@ -246,20 +253,24 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             if let Some(first) = self.seen.get(&key) {
                 let text = format!("{}, first seen in {first}", finding.requirement);
                 match again.iter_mut().find(|(known, _)| *known == text) {
+                    // Of generated inputs, one case shows much alike.
+                    _ if followed && *first == case.case => {}
                     Some((_, times)) => *times += 1,
                     None => again.push((text, 1)),
                 }
-                continue;
+            } else {
+                self.seen.insert(key, case.case.clone());
+                self.evidence(finding, case);
             }
-            self.seen.insert(key, case.case.clone());
-            // Of a silence, the line of the case has said all but what it was about.
-            let told = finding.verdict == Verdict::Inconclusive
-                && lines::reason(case) == Some(finding.received.as_str());
-            for (label, value) in lines::evidence(finding, case, &self.style.catalogue, EVIDENCE) {
-                match label {
-                    "expected" | "received" if told => {}
-                    "transcript" => self.page.whole_row(label, &value),
-                    _ => self.page.row(label, &value),
+            // Each failure is told with the finding that it was followed for.
+            let of =
+                |failure: &&Failure| failure.requirements.first() == Some(&finding.requirement);
+            if let Some(at) = failures.iter().position(of) {
+                for (label, value) in lines::failure(failures.remove(at), EVIDENCE) {
+                    match label {
+                        "repro" => self.page.whole_row(label, &value),
+                        _ => self.page.row(label, &value),
+                    }
                 }
             }
         }
@@ -272,7 +283,23 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             self.page
                 .whole_row("again", &clean::visible(&(text + &times)));
         }
-        self.page.whole_row("repro", &clean::visible(&case.repro));
+        if !followed {
+            self.page.whole_row("repro", &clean::visible(&case.repro));
+        }
+    }
+
+    /// The evidence of a finding.
+    fn evidence(&mut self, finding: &Finding, case: &CaseReport) {
+        // Of a silence, the line of the case has said all but what it was about.
+        let told = finding.verdict == Verdict::Inconclusive
+            && lines::reason(case) == Some(finding.received.as_str());
+        for (label, value) in lines::evidence(finding, case, &self.style.catalogue, EVIDENCE) {
+            match label {
+                "expected" | "received" if told => {}
+                "transcript" => self.page.whole_row(label, &value),
+                _ => self.page.row(label, &value),
+            }
+        }
     }
 
     fn remember_warnings(&mut self, case: &CaseReport, wanted: impl Fn(&Finding) -> bool) {

@@ -68,6 +68,7 @@ impl Session {
                 info("/result/serverInfo/version")?,
             ))
         });
+        self.server.clone_from(&known.server);
         let accepted = |view: Option<Value>| view.is_some_and(|view| view.get("result").is_some());
         let mut initializes = accepted(self.judge.answer_view("initialize"));
         if !initializes && !matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
@@ -135,6 +136,7 @@ impl Session {
         self.drain_console();
         (surface.console, surface.console_mcp, surface.console_tools) = self.console;
         self.facts = discover(&surface, permission);
+        self.tools = surface.tools;
         let capabilities = &mut self.facts.capabilities;
         capabilities.insert(self.transport.name().into());
         if self.says_hello || self.transport == Transport::WebSocket {

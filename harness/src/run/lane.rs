@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Role, TargetEvent, Transport, What};
+use mcp_hil_core::scenario::{Case, write};
+use mcp_hil_core::transcript::{
+    BRING_UP, CLOSE, Mark, Part, Role, TargetEvent, Transport, What, is_generated,
+};
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, ServerTime};
 use serde_json::{Value, json};
@@ -23,7 +25,7 @@ use crate::random::Random;
 use crate::report::Reporters;
 
 /// How many cases in a row may find no device before the rest is given up.
-const DEAD_CASES: usize = 3;
+pub(super) const DEAD_CASES: usize = 3;
 
 /// How many refused connections are told when no device connects.
 const REFUSED_TOLD: usize = 5;
@@ -48,6 +50,20 @@ const SLOW: Duration = Duration::from_millis(150);
 
 /// How many exchanges a case has on average, to tell how long a run will take.
 const EXCHANGES_PER_CASE: f64 = 9.0;
+
+/// Why a case has no verdict that the user has stopped.
+pub(super) const STOPPED: &str = "the run was stopped in the middle of it";
+
+/// Whether silence is tried a second time, on a freshly started device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confirm {
+    /// It is not.
+    Never,
+    /// It is, until the device is known to fall silent.
+    Sparingly,
+    /// It is.
+    Always,
+}
 
 /// What became of a lane.
 #[derive(Debug, Default)]
@@ -92,6 +108,7 @@ pub(crate) async fn run(
         why_dead: "the device could not be reached in three cases in a row",
         confirmed: 0,
         since_look: 0,
+        spent: 0,
     };
     end.error = lane.bring_up(&mut session).await.err();
     if end.error.is_none() {
@@ -101,6 +118,7 @@ pub(crate) async fn run(
             }
             lane.case(&mut session, case).await;
         }
+        lane.properties(&mut session).await;
         if !session.is_interrupted() {
             lane.close(&mut session).await;
         }
@@ -182,20 +200,22 @@ pub(crate) fn clock() -> ServerTime {
     }
 }
 
-struct Lane<'a, 'r> {
-    plan: &'a Plan,
-    reporters: &'a mut Reporters<'r>,
-    book: Book,
-    dialing: Dialing,
-    transport: Transport,
+pub(super) struct Lane<'a, 'r> {
+    pub(super) plan: &'a Plan,
+    pub(super) reporters: &'a mut Reporters<'r>,
+    pub(super) book: Book,
+    pub(super) dialing: Dialing,
+    pub(super) transport: Transport,
     /// How many cases in a row found no device.
-    dead: usize,
+    pub(super) dead: usize,
     /// Why the rest is not run, once it is given up.
     why_dead: &'static str,
     /// How many silent cases were tried once more.
-    confirmed: usize,
+    pub(super) confirmed: usize,
     /// How many cases ran since the last look for late answers.
-    since_look: usize,
+    pub(super) since_look: usize,
+    /// How many calls with effects properties have made.
+    pub(super) spent: u64,
 }
 
 impl Lane<'_, '_> {
@@ -334,32 +354,77 @@ impl Lane<'_, '_> {
     }
 
     async fn case(&mut self, session: &mut Session, case: &Case) {
-        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
-        if let Some(lacking) = session.facts.lacks(&case.needs) {
+        let report = self.blank(&case.id, &case.title, Some(&case.file));
+        let Some(mut report) = self.applies(session, &case.needs, report) else {
+            return;
+        };
+        let began = Instant::now();
+        session.begin_case(&case.id);
+        self.since_look += 1;
+        if is_generated(&case.id) {
+            // A replay finds it in the transcript: the file may be gone.
+            session.begin_part(Part::Input, write(case, &[]));
+        }
+        let end = self.carry(session, case, Confirm::Sparingly).await;
+        if end == Exchange::Interrupted {
+            // What was found until now is told; the rest of the case was not shown.
+            report.took_us = micros(began);
+            let mut outcome = session.judge.end_case(None, &session.facts);
+            outcome.not_carried_out = Some(STOPPED.into());
+            self.book
+                .finish(report, outcome, &self.plan.ruling(), self.reporters);
+            return;
+        }
+        report.took_us = micros(began);
+        let outcome = session.judge.end_case(Some(case), &session.facts);
+        self.book
+            .finish(report, outcome, &self.plan.ruling(), self.reporters);
+    }
+
+    /// Reports a case that the device cannot be asked, or that it is too late for; of any other, says
+    /// that it begins.
+    pub(super) fn applies(
+        &mut self,
+        session: &Session,
+        needs: &[String],
+        mut report: CaseReport,
+    ) -> Option<CaseReport> {
+        if let Some(lacking) = session.facts.lacks(needs) {
             report.verdict = Verdict::NotApplicable;
             report.transcript = None;
             report.reason = Some(format!("the device has no `{lacking}`"));
             self.book.add(report, self.reporters);
-            return;
+            return None;
         }
         if self.dead >= DEAD_CASES {
             report.verdict = Verdict::Inconclusive;
             report.transcript = None;
             report.reason = Some(format!("not run: {}", self.why_dead));
             self.book.add(report, self.reporters);
-            return;
+            return None;
         }
         self.reporters.event(&Event::CaseStarted {
             dut: report.dut.clone(),
             transport: report.transport.clone(),
             case: report.case.clone(),
         });
-        let began = Instant::now();
-        session.begin_case(&case.id);
-        self.since_look += 1;
+        Some(report)
+    }
+
+    /// Carries a case out, and takes note of the state in which it leaves the device.
+    pub(super) async fn carry(
+        &mut self,
+        session: &mut Session,
+        case: &Case,
+        confirm: Confirm,
+    ) -> Exchange {
         let mut end = self.attempt(session, case).await;
-        let doubtful =
-            end == Exchange::Silent && !session.crashed && self.confirmed < CONFIRMATIONS;
+        let more = match confirm {
+            Confirm::Never => false,
+            Confirm::Sparingly => self.confirmed < CONFIRMATIONS,
+            Confirm::Always => true,
+        };
+        let doubtful = end == Exchange::Silent && !session.crashed && more;
         if doubtful && session.target.is_running().is_some() {
             // Whether the device or the bench fell silent shows when it is tried once more.
             self.confirmed += 1;
@@ -368,21 +433,14 @@ impl Lane<'_, '_> {
                 end = self.attempt(session, case).await;
             }
         }
-        if end == Exchange::Interrupted {
-            // What was found until now is told; the rest of the case was not shown.
-            report.took_us = micros(began);
-            let mut outcome = session.judge.end_case(None, &session.facts);
-            outcome.not_carried_out = Some("the run was stopped in the middle of it".into());
-            self.book
-                .finish(report, outcome, &self.plan.ruling(), self.reporters);
-            return;
-        }
-        if end == Exchange::Gone {
-            session.wait_for_exit().await;
-        }
-        if end == Exchange::Silent {
-            session.drop_link("the device is silent");
-            self.dialing.wedged();
+        match end {
+            Exchange::Interrupted => return end,
+            Exchange::Gone => session.wait_for_exit().await,
+            Exchange::Silent => {
+                session.drop_link("the device is silent");
+                self.dialing.wedged();
+            }
+            Exchange::Settled | Exchange::Ignored => {}
         }
         self.dead = if session.judge.is_alive() {
             0
@@ -391,15 +449,20 @@ impl Lane<'_, '_> {
         };
         session.tell_of_audio();
         session.drain_console();
-        report.took_us = micros(began);
-        let outcome = session.judge.end_case(Some(case), &session.facts);
-        self.book
-            .finish(report, outcome, &self.plan.ruling(), self.reporters);
+        end
     }
 
     /// Brings the link into the state that the case wants, and carries the case out.
     async fn attempt(&mut self, session: &mut Session, case: &Case) -> Exchange {
-        if case.fresh {
+        match self.ready(session, case.fresh).await {
+            Exchange::Settled => session.carry_out(case, &mut self.dialing).await,
+            other => other,
+        }
+    }
+
+    /// Sees to it that there is a link, a new one if that is wanted, and a session on an old one.
+    pub(super) async fn ready(&mut self, session: &mut Session, fresh: bool) -> Exchange {
+        if fresh {
             self.look_for_late_answers(session).await;
             session.drop_link("the case wants a connection of its own");
         }
@@ -414,13 +477,13 @@ impl Lane<'_, '_> {
                 Exchange::Gone
             };
         }
-        if !case.fresh && !session.initialized {
+        if !fresh && !session.initialized {
             match session.initialize(&"initialize".into()).await {
                 Exchange::Settled | Exchange::Ignored => {}
                 other => return other,
             }
         }
-        session.carry_out(case, &mut self.dialing).await
+        Exchange::Settled
     }
 
     /// Listens for a while for answers to what was judged before, once for each long session.
@@ -466,16 +529,19 @@ impl Lane<'_, '_> {
             .finish(report, outcome, &self.plan.ruling(), self.reporters);
     }
 
-    fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
+    pub(super) fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
         CaseReport {
             file: file.map(str::to_owned),
             transcript: Some(self.plan.lane_path(self.transport, &transcript_name(case))),
-            repro: self.plan.repro(case, self.transport),
+            repro: match file {
+                Some(file) if is_generated(case) => self.plan.repro_file(file, self.transport),
+                _ => self.plan.repro(case, self.transport),
+            },
             ..CaseReport::blank(&self.plan.dut.name, self.transport.name(), case, title)
         }
     }
 }
 
-fn micros(began: Instant) -> u64 {
+pub(super) fn micros(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
 }

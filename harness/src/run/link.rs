@@ -77,6 +77,14 @@ impl Dialing {
         patience.min(conversation.deadline())
     }
 
+    /// Whether a fresh session costs nothing but a drop. Over MQTT a device may take a minute to
+    /// come back; only one that was seen to come is dropped there.
+    pub(crate) fn is_quick(&self, session: &Session) -> bool {
+        let process = session.target.is_running().is_some();
+        let may = process && session.transport == Transport::WebSocket;
+        self.redials.unwrap_or(may)
+    }
+
     /// Takes note that the device hangs.
     pub(crate) fn wedged(&mut self) {
         self.wedged = true;

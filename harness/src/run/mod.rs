@@ -2,16 +2,22 @@
 //!
 //! `lane` runs one device over one transport; `session` is its connection with everything that
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
-//! of a scenario; `recorder` writes the transcripts; `report` turns judgements into reports.
+//! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, and
+//! `keep` leaves it as a file;
+//! `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
 mod compare;
 mod events;
+mod keep;
 mod lane;
 mod link;
+mod properties;
 mod recorder;
 mod report;
 mod session;
+mod settings;
+mod shrink;
 mod stimulus;
 mod summary;
 
@@ -78,7 +84,7 @@ pub async fn run(
         rules: plan.rules.iter().map(|name| (*name).to_owned()).collect(),
         duts: plan.transports.iter().map(info).collect(),
         // The cases of the plan and the two around them, and the comparison.
-        cases: (plan.cases.len() + 2) * plan.transports.len()
+        cases: (plan.cases.len() + plan.generation.properties.len() + 2) * plan.transports.len()
             + usize::from(plan.transports.len() > 1),
     }));
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
@@ -119,7 +125,8 @@ pub async fn run(
         let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
         !built_in && case.verdict != Verdict::NotApplicable
     };
-    if summary.exit == crate::exit::CONFORMING && !plan.cases.is_empty() && !cases.iter().any(own) {
+    let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
+    if summary.exit == crate::exit::CONFORMING && selected && !cases.iter().any(own) {
         // Getting to know the device is no case of the selection.
         summary.exit = crate::exit::NOTHING_RAN;
     }

@@ -115,6 +115,9 @@ impl Recorder {
             What::Mark {
                 mark: Mark::Facts(facts),
             } => **facts = self.without_secrets(facts),
+            What::Mark {
+                mark: Mark::Generated { scenario, .. },
+            } => self.hide(scenario),
             _ => {}
         }
     }
@@ -215,6 +218,16 @@ impl Recorder {
         }
     }
 
+    /// Writes a file that people are to have, its secrets hidden, and the folders above it.
+    pub fn keep(&mut self, path: &Path, text: &str) {
+        let mut text = text.to_owned();
+        self.hide(&mut text);
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(reason) = folder.and_then(|()| std::fs::write(path, text)) {
+            self.fail(path, reason);
+        }
+    }
+
     /// Brings everything to the disk.
     pub fn flush(&mut self) {
         let failed = [
@@ -292,6 +305,12 @@ mod tests {
             ..HttpExchange::unread()
         };
         for what in [
+            What::Mark {
+                mark: Mark::Generated {
+                    part: mcp_hil_core::transcript::Part::Input,
+                    scenario: "title: quiet".into(),
+                },
+            },
             What::Http {
                 exchange: Box::new(exchange),
             },

@@ -23,7 +23,7 @@ pub struct Ruling<'a> {
 
 impl Ruling<'_> {
     /// The finding of a judgement, with the baseline's word on it.
-    fn finding(&self, judgement: &Judgement, late: bool) -> Option<Finding> {
+    pub(crate) fn finding(&self, judgement: &Judgement, late: bool) -> Option<Finding> {
         let mut finding = Finding::of(judgement, self.catalogue, self.strict)?;
         finding.late = late;
         finding.known = finding.verdict == Verdict::Fail

@@ -12,7 +12,7 @@ use mcp_hil_core::check::{Judge, Seen, side};
 use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::identity::Identity;
 use mcp_hil_core::obligation::Owes;
-use mcp_hil_core::transcript::{Entry, Mark, MqttNote, Role, Transport, What};
+use mcp_hil_core::transcript::{Entry, Mark, MqttNote, Part, Role, Transport, What};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, Link, Target};
 use serde_json::Value;
@@ -96,6 +96,10 @@ pub(crate) struct Session {
     pub(crate) conversation: Conversation,
     pub(crate) recorder: Recorder,
     pub(crate) facts: Facts,
+    /// The ordinary tools, as the device listed them when it got known.
+    pub(crate) tools: Vec<Value>,
+    /// `serverInfo` of the first `initialize` answer.
+    pub(crate) server: Option<(String, String)>,
     pub(crate) transport: Transport,
     /// The id of the running session; empty until the server's hello was sent.
     pub(crate) session_id: String,
@@ -156,6 +160,8 @@ impl Session {
             conversation: Conversation::new(deadline),
             recorder,
             facts: Facts::default(),
+            tools: Vec::new(),
+            server: None,
             transport,
             session_id: String::new(),
             next_session_id: String::new(),
@@ -187,6 +193,14 @@ impl Session {
         (self.unasked, self.bytes, self.lines, self.crashed) = (0, 0, 0, false);
         self.recorder.begin_case(case);
         self.judge.begin_case(case);
+    }
+
+    /// Turns to the next part of a generated case.
+    pub(crate) fn begin_part(&mut self, part: Part, scenario: String) {
+        (self.unasked, self.bytes, self.lines, self.crashed) = (0, 0, 0, false);
+        self.judge.begin_case(&self.case);
+        let mark = Mark::Generated { part, scenario };
+        self.enter(None, What::Mark { mark });
     }
 
     /// Enters something into the transcript, and judges it.
@@ -378,14 +392,23 @@ impl Session {
     pub(crate) async fn wait_for_all(&mut self, at: &Arc<str>, mut open: Vec<u64>) -> Vec<u64> {
         // Each answer buys time for the next: a slow device works them off one by one.
         let mut until = Instant::now() + self.conversation.patience();
+        let mut strays = 0;
         while !open.is_empty() {
             match self.next(Some(at), until).await {
                 Next::Seen(Seen::Answer(seq)) => {
                     open.retain(|waiting| *waiting != seq);
                     until = Instant::now() + self.conversation.patience();
                 }
+                Next::Seen(Seen::Stray) => strays += 1,
+                Next::Seen(Seen::Crash) => {
+                    until = until.min(Instant::now() + Duration::from_secs(1));
+                }
                 Next::Seen(_) => {}
                 _ => break,
+            }
+            if strays >= open.len() {
+                // Perhaps the answers that are missing, under other ids.
+                until = until.min(Instant::now() + self.conversation.grace() * 4);
             }
         }
         open

@@ -156,7 +156,7 @@ impl Session {
 
     async fn burst(&mut self, steps: &[Step], at: &Arc<str>, scope: &Scope) -> Exchange {
         let began = Instant::now();
-        let open = self.send_all(steps, at, scope).await;
+        let (open, rest) = self.send_all(steps, at, scope).await;
         if self.link.is_none() {
             return Exchange::Gone;
         }
@@ -182,17 +182,28 @@ impl Session {
                 other => return other,
             }
         }
+        // Whatever is expected of the others, it has come before the answer to a fence, or never does.
+        for (at, duty) in rest {
+            let unanswered = self.judge.answer_view(&at).is_none();
+            if unanswered
+                && let other @ (Exchange::Silent | Exchange::Gone | Exchange::Interrupted) =
+                    self.fence(&at, duty.is_call()).await
+            {
+                return other;
+            }
+        }
         Exchange::Settled
     }
 
-    /// Sends the messages of steps back to back. Gives the ones that are owed an answer.
+    /// Sends the messages of steps back to back. Gives the ones that are owed an answer, and those of
+    /// the others of which something is expected.
     async fn send_all(
         &mut self,
         steps: &[Step],
         at: &Arc<str>,
         scope: &Scope,
-    ) -> Vec<(u64, Arc<str>, Duty)> {
-        let mut open = Vec::new();
+    ) -> (Vec<(u64, Arc<str>, Duty)>, Vec<(Arc<str>, Duty)>) {
+        let (mut open, mut rest) = (Vec::new(), Vec::new());
         for (index, step) in steps.iter().enumerate() {
             let Action::Send(outgoing) = &step.action else {
                 continue;
@@ -204,11 +215,14 @@ impl Session {
             let Some(seq) = self.send(&at, Role::Stimulus, frame, manner(step)).await else {
                 break;
             };
-            if self.judge.duty().owes == Owes::Answer {
-                open.push((seq, at, self.judge.duty().clone()));
+            let duty = self.judge.duty().clone();
+            if duty.owes == Owes::Answer {
+                open.push((seq, at, duty));
+            } else if !step.expect.is_empty() {
+                rest.push((at, duty));
             }
         }
-        open
+        (open, rest)
     }
 
     /// The frame of a step with all variables filled in.

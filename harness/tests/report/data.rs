@@ -135,6 +135,7 @@ pub(crate) fn case(id: &str, verdict: Verdict) -> CaseReport {
         exercised: vec!["ids.echo".into(), "errors.code-integer".into()],
         transcript: Some(format!("transcripts/{}.jsonl", id.replace('/', "."))),
         repro: format!("mcp-hil run --dut native --only {id}"),
+        generated: None,
     }
 }
 

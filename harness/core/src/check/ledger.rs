@@ -49,6 +49,15 @@ pub(crate) struct Settled {
     pub(crate) link: u64,
 }
 
+/// What an id that is used again was used for before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// A request that was answered.
+    Settled,
+    /// The message sent at this `seq`, which has not been answered.
+    Open(u64),
+}
+
 /// The messages of a session by their ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -58,23 +67,20 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Enters a message. Returns whether its id was used before on this link.
-    pub(crate) fn sent(&mut self, open: Open) -> bool {
+    /// Enters a message. Returns where its id was used before on this link, if it was.
+    pub(crate) fn sent(&mut self, open: Open) -> Option<Reuse> {
         let key = match &open.duty.id {
             Some(id) if !id.is_null() => id_key(id),
             // Null names no message: there may be several.
             _ => format!("{NAMELESS}{}", open.seq),
         };
         let link = open.link;
-        let settled = self
-            .settled
-            .remove(&key)
-            .is_some_and(|settled| settled.link == link);
-        settled
-            || self
-                .open
-                .insert(key, open)
-                .is_some_and(|earlier| earlier.link == link)
+        let settled = self.settled.remove(&key);
+        let settled = settled.is_some_and(|settled| settled.link == link);
+        match self.open.insert(key, open) {
+            Some(earlier) if earlier.link == link => Some(Reuse::Open(earlier.seq)),
+            _ => settled.then_some(Reuse::Settled),
+        }
     }
 
     /// Looks an answer's id up and settles the request that it answers.

@@ -16,6 +16,7 @@ mod handshake;
 mod ledger;
 mod listing;
 mod log;
+mod merged;
 mod message;
 mod mqtt;
 mod refusal;
@@ -32,17 +33,20 @@ use serde_json::Value;
 use crate::capability::Facts;
 use crate::obligation::{Duty, Owes};
 use crate::scenario::Case;
-use crate::transcript::{Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What};
+use crate::transcript::{
+    Entry, Mark, MqttNote, Party, Role, TargetEvent, Transport, What, is_generated,
+};
 use crate::verdict::{Judgement, Outcome};
 use crate::wire::{Frame, Inbound, Payload, outbound, recover_id};
 
-use ledger::{Found, Ledger, Open};
+use ledger::{Found, Ledger, Open, Reuse};
 use log::{CaseLog, Logged};
 use sink::{Sink, evidence};
 use stray::Stray;
 
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
+pub use merged::{Likeness, Merged};
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +118,8 @@ pub struct Judge {
     ping: Vec<u8>,
     /// Time of the entry that is being observed.
     now_us: u64,
+    /// The first entry of the running case, or of the running input of a generated one.
+    first_seq: Option<u64>,
 }
 
 impl Judge {
@@ -129,6 +135,7 @@ impl Judge {
         self.first_attempt = None;
         self.last_owed = None;
         self.batch_sent = false;
+        self.first_seq = None;
         self.console.begin_case();
     }
 
@@ -136,6 +143,7 @@ impl Judge {
     pub fn observe(&mut self, entry: Entry) -> Seen {
         self.sink.step = entry.step.clone();
         self.now_us = entry.at_us;
+        self.first_seq.get_or_insert(entry.seq);
         let mut logged = Logged {
             entry,
             inbound: None,
@@ -363,7 +371,15 @@ impl Judge {
             self.link.initialize(entry.seq);
         }
         let reused = self.enter(entry, duty, text);
-        if reused && legal {
+        let used_twice = match reused {
+            None => false,
+            // Of a generated case, each input has ids of its own, but not for the whole session. What
+            // an earlier input left unanswered was given up then.
+            Some(_) if !is_generated(&entry.case) => true,
+            Some(Reuse::Settled) => false,
+            Some(Reuse::Open(earlier)) => self.first_seq.is_some_and(|first| earlier >= first),
+        };
+        if used_twice && legal {
             // The requestor must not use an id twice in a session (MCP, basic/messages).
             self.sink.add(
                 "ids.echo",
@@ -375,7 +391,7 @@ impl Judge {
     }
 
     /// Enters a message into the ledger; whether its id was used before.
-    fn enter(&mut self, entry: &Entry, duty: Duty, text: &str) -> bool {
+    fn enter(&mut self, entry: &Entry, duty: Duty, text: &str) -> Option<Reuse> {
         self.ledger.sent(Open {
             seq: entry.seq,
             at_us: entry.at_us,

@@ -44,6 +44,24 @@ impl GivenIds {
         }
     }
 
+    /// Checks that a case leaves the harness its ids.
+    ///
+    /// # Errors
+    ///
+    /// The first id that the harness gives itself.
+    pub fn reserved(case: &Case) -> Result<(), Problem> {
+        for Given { id, line, .. } in given(case) {
+            let number = id.as_f64().unwrap_or_default();
+            if id.is_number() && (FIRST_ID as f64..LAST_ID).contains(&number) {
+                let what = format!("the id {id} is one of those that the harness gives");
+                let hint =
+                    format!("take a number below {FIRST_ID}, or leave `id` out for a fresh one");
+                return Err(Problem::at(&case.file, line, 0, what).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks the ids of a case against those that were entered, and enters them.
     ///
     /// # Errors
@@ -52,15 +70,9 @@ impl GivenIds {
     pub fn check(&mut self, case: &Case) -> Result<(), Problem> {
         // A case with a connection of its own has ids of its own.
         let mut own: BTreeMap<(usize, String), u64> = BTreeMap::new();
+        Self::reserved(case)?;
         for Given { id, line, link } in given(case) {
             let problem = |what: String| Problem::at(&case.file, line, 0, what);
-            let number = id.as_f64().unwrap_or_default();
-            if id.is_number() && (FIRST_ID as f64..LAST_ID).contains(&number) {
-                let what = format!("the id {id} is one of those that the harness gives");
-                let hint =
-                    format!("take a number below {FIRST_ID}, or leave `id` out for a fresh one");
-                return Err(problem(what).hint(hint));
-            }
             let key = id_key(&id);
             let link = if case.fresh { link } else { 0 };
             let here = own

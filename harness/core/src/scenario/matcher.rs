@@ -51,6 +51,11 @@ impl Matcher {
         Ok(compare(&pattern, value, ""))
     }
 
+    /// The pattern as it was written.
+    pub(crate) fn pattern(&self) -> &Value {
+        &self.0
+    }
+
     /// The pattern as text for people.
     pub fn describe(&self) -> String {
         describe(&self.0)

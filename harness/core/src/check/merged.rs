@@ -1,0 +1,278 @@
+//! What many inputs of one case come to together: each finding once, whichever input showed it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::CaseOutcome;
+use crate::transcript::Part;
+use crate::verdict::{Judgement, Outcome};
+use crate::wire::as_integer;
+
+/// Most characters that tell what was expected from what else could be.
+const EXPECTED: usize = 80;
+
+/// The same for what was received, where it is no answer.
+const RECEIVED: usize = 40;
+
+/// What two findings have in common that are taken for one: the requirement, and the evidence
+/// without its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Likeness {
+    /// Slug of the requirement.
+    pub requirement: &'static str,
+    shape: String,
+}
+
+impl Likeness {
+    /// The likeness of a finding.
+    pub fn of(judgement: &Judgement) -> Self {
+        let shape = match &judgement.outcome {
+            Outcome::Held => "held".to_owned(),
+            Outcome::Unclear(_) => "unclear".to_owned(),
+            Outcome::OurFault(_) => "our fault".to_owned(),
+            Outcome::Broken(evidence) => format!(
+                "{} | {}",
+                without_values(&evidence.expected, EXPECTED),
+                kind_of(&evidence.received)
+            ),
+        };
+        Self {
+            requirement: judgement.requirement,
+            shape,
+        }
+    }
+
+    /// Whether a finding is of this likeness. Silence is, whatever was owed: one try alone cannot
+    /// tell more of it.
+    pub fn is_of(&self, judgement: &Judgement) -> bool {
+        let unclear = matches!(judgement.outcome, Outcome::Unclear(_));
+        judgement.requirement == self.requirement && (unclear || Self::of(judgement) == *self)
+    }
+}
+
+/// What an answer is, in a word or two; of other texts the beginning.
+fn kind_of(received: &str) -> String {
+    let json = received.find('{').map_or("", |at| &received[at..]);
+    let Ok(Value::Object(answer)) = serde_json::from_str(json) else {
+        return without_values(received, RECEIVED);
+    };
+    if let Some(error) = answer.get("error") {
+        return match error.get("code").and_then(as_integer) {
+            Some(code) => format!("error {code}"),
+            None => "an error without code".to_owned(),
+        };
+    }
+    match answer.get("result") {
+        Some(result) if result.get("isError") == Some(&Value::Bool(true)) => "failure".to_owned(),
+        Some(_) => "result".to_owned(),
+        None => "other".to_owned(),
+    }
+}
+
+/// A text without its numbers and without what stands in quotes, cut.
+fn without_values(text: &str, most: usize) -> String {
+    let mut plain = String::new();
+    let mut quote = None;
+    let mut escaped = false;
+    for c in text.chars() {
+        if let Some(end) = quote {
+            if !escaped && c == end {
+                quote = None;
+            }
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '"' | '`' => {
+                quote = Some(c);
+                plain.push(c);
+            }
+            '0'..='9' if plain.ends_with('0') => {}
+            '0'..='9' => plain.push('0'),
+            // Of -1, 1.5 and 1e300 nothing is left but the number.
+            '-' | '.' | '+' | 'e' | 'E' if plain.ends_with('0') => {}
+            '-' => {}
+            c => plain.push(c),
+        }
+    }
+    plain.chars().take(most).collect()
+}
+
+/// The findings of the inputs of a case, each once.
+#[derive(Debug)]
+pub struct Merged {
+    case: Arc<str>,
+    whole: CaseOutcome,
+    likenesses: Vec<Likeness>,
+    /// Whether anything was carried out.
+    carried_out: bool,
+}
+
+impl Merged {
+    /// Nothing yet, of a case.
+    pub fn new(case: &Arc<str>) -> Self {
+        Self {
+            case: case.clone(),
+            whole: CaseOutcome::default(),
+            likenesses: Vec::new(),
+            carried_out: false,
+        }
+    }
+
+    /// Adds what a part of the case came to.
+    pub fn add(&mut self, part: Part, outcome: CaseOutcome) {
+        let (own, others): (Vec<_>, Vec<_>) = outcome
+            .judgements
+            .into_iter()
+            .partition(|judgement| judgement.case == self.case);
+        // What is about other cases is theirs, whatever became known of it when.
+        self.whole.judgements.extend(others);
+        self.likenesses.resize(
+            self.whole.judgements.len(),
+            Likeness {
+                requirement: "",
+                shape: String::new(),
+            },
+        );
+        if part == Part::Trial {
+            return;
+        }
+        self.whole.exercised.extend(outcome.exercised);
+        for judgement in own {
+            let likeness = Likeness::of(&judgement);
+            match self.likenesses.iter().position(|known| *known == likeness) {
+                None => {
+                    self.likenesses.push(likeness);
+                    self.whole.judgements.push(judgement);
+                }
+                // It shows the same with less around it.
+                Some(at) if part == Part::Smallest => self.whole.judgements[at] = judgement,
+                Some(_) => {}
+            }
+        }
+        if part == Part::Input {
+            self.carried_out |= outcome.not_carried_out.is_none();
+            self.whole.not_carried_out = outcome
+                .not_carried_out
+                .or(self.whole.not_carried_out.take());
+        }
+    }
+
+    /// What the case comes to.
+    pub fn into_outcome(mut self) -> CaseOutcome {
+        if self.carried_out {
+            self.whole.not_carried_out = None;
+        }
+        self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Evidence;
+    use rstest::rstest;
+
+    fn broken(case: &str, requirement: &'static str, expected: &str, received: &str) -> Judgement {
+        Judgement {
+            requirement,
+            case: case.into(),
+            step: Some("0".into()),
+            outcome: Outcome::Broken(Box::new(Evidence {
+                expected: expected.into(),
+                received: received.into(),
+                ..Evidence::default()
+            })),
+        }
+    }
+
+    fn outcome(judgements: Vec<Judgement>) -> CaseOutcome {
+        CaseOutcome {
+            judgements,
+            ..CaseOutcome::default()
+        }
+    }
+
+    #[rstest]
+    #[case("id 2147483648", "id 1: {\"id\":1,\"result\":{}}", true)]
+    #[case("id -1.5e300", "id 7: {\"id\":7,\"result\":{\"x\":1}}", true)]
+    #[case("id \"a\\\"b\"", "id 7: {\"id\":7,\"result\":{}}", false)]
+    #[case("id 5", "id 7: {\"id\":7,\"error\":{\"code\":-32600}}", false)]
+    #[case("no answer", "id 7: {\"id\":7,\"result\":{}}", false)]
+    fn findings_are_alike_without_their_values(
+        #[case] expected: &str,
+        #[case] received: &str,
+        #[case] alike: bool,
+    ) {
+        let one = broken(
+            "c",
+            "ids.echo",
+            "id 4294967296",
+            "id 0: {\"id\":0,\"result\":{}}",
+        );
+        let other = broken("c", "ids.echo", expected, received);
+        assert_eq!(Likeness::of(&one).is_of(&other), alike);
+        let elsewhere = broken("c", "ids.error-echo", expected, received);
+        assert!(!Likeness::of(&one).is_of(&elsewhere));
+    }
+
+    #[test]
+    fn one_defect_is_told_once_with_its_smallest_evidence() {
+        let mut merged = Merged::new(&"properties/ids".into());
+        let found =
+            |expected: &str| outcome(vec![broken("properties/ids", "ids.echo", expected, "")]);
+        merged.add(Part::Input, found("id 2147483999"));
+        merged.add(Part::Input, found("id 2147499999"));
+        merged.add(
+            Part::Trial,
+            outcome(vec![broken("properties/ids", "ids.zero", "", "")]),
+        );
+        merged.add(Part::Smallest, found("id 2147483648"));
+        merged.add(
+            Part::Trial,
+            outcome(vec![broken("ids/late", "ids.zero", "", "")]),
+        );
+        merged.add(
+            Part::Input,
+            outcome(vec![broken("properties/ids", "ids.zero", "", "")]),
+        );
+        let told: Vec<_> = merged
+            .into_outcome()
+            .judgements
+            .into_iter()
+            .map(|judgement| match judgement.outcome {
+                Outcome::Broken(evidence) => (
+                    judgement.case.to_string(),
+                    judgement.requirement,
+                    evidence.expected,
+                ),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let expected = [
+            ("properties/ids", "ids.echo", "id 2147483648"),
+            ("ids/late", "ids.zero", ""),
+            ("properties/ids", "ids.zero", ""),
+        ];
+        let expected = expected.map(|(case, slug, says)| (case.to_owned(), slug, says.to_owned()));
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_case_of_which_one_input_was_carried_out_was_carried_out() {
+        let missed = || CaseOutcome {
+            not_carried_out: Some("no link".into()),
+            ..CaseOutcome::default()
+        };
+        let mut merged = Merged::new(&"properties/ids".into());
+        merged.add(Part::Input, missed());
+        merged.add(Part::Input, CaseOutcome::default());
+        merged.add(Part::Input, missed());
+        assert_eq!(merged.into_outcome().not_carried_out, None);
+        let mut merged = Merged::new(&"properties/ids".into());
+        merged.add(Part::Around, CaseOutcome::default());
+        merged.add(Part::Input, missed());
+        assert!(merged.into_outcome().not_carried_out.is_some());
+    }
+}

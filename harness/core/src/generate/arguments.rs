@@ -1,0 +1,468 @@
+//! Arguments, from the input schemas of the tools that may be called: what a schema allows is
+//! accepted and shows in the status where there is one, what it forbids is refused without effect.
+//!
+//! Only what the catalogue judges is expected. A call of several arguments, or with a free text, may
+//! be refused for reasons that no schema tells. Steps of the volume beyond their bounds are left out:
+//! the documents let a device stop at the bound, or count 0 as left out.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::Ground;
+use super::ground::{Argument, Kind, Tool};
+use super::parts::mixed;
+use super::steps::{
+    self, SET_BRIGHTNESS, SET_VOLUME, as_written, call, object, one_of, put_back, raw_call,
+};
+use crate::scenario::{Answer, Step};
+
+/// Exchanges that belong together.
+type Op = Vec<Step>;
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let tools: Vec<&Tool> = ground
+        .tools()
+        .iter()
+        .filter(|tool| !tool.arguments.is_empty())
+        .collect();
+    let mut kinds = Vec::new();
+    for tool in tools {
+        for argument in &tool.arguments {
+            kinds.extend(of_argument(ground, tool, argument));
+        }
+    }
+    let touches = ground.has_volume();
+    let back = put_back(ground);
+    mixed(number, kinds, 2)
+        .prop_map(move |ops: Vec<Op>| {
+            let mut steps = ops.concat();
+            if touches && !steps.is_empty() {
+                steps.push(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+/// What can be tried with one argument of a tool.
+fn of_argument(ground: &Ground, tool: &Tool, argument: &Argument) -> Vec<BoxedStrategy<Op>> {
+    let mut kinds = Vec::new();
+    match &argument.kind {
+        Kind::Integer { minimum, maximum } => {
+            kinds.extend(good_integers(ground, tool, argument, *minimum, *maximum));
+            kinds.extend(bad_integers(ground, tool, argument, *minimum, *maximum));
+        }
+        Kind::Boolean => {
+            kinds.extend(good_booleans(tool, argument));
+            let wrong = [
+                json!(1),
+                json!(0),
+                json!("true"),
+                json!(""),
+                json!(null),
+                json!([true]),
+                json!({}),
+                json!(0.5),
+            ];
+            kinds.push(wrong_values(
+                ground,
+                tool,
+                argument,
+                "arguments.boolean-wrong-type",
+                wrong.to_vec(),
+            ));
+        }
+        Kind::Text { .. } if argument.default.is_some() => {
+            let wrong = [json!(1), json!(true), json!(null), json!(["x"]), json!({})];
+            kinds.push(wrong_values(
+                ground,
+                tool,
+                argument,
+                "arguments.default-wrong-type",
+                wrong.to_vec(),
+            ));
+        }
+        Kind::Text { .. } | Kind::Other => {}
+    }
+    if argument.required {
+        kinds.push(missing(ground, tool, argument));
+        kinds.extend(renamed(ground, tool, argument));
+    } else if argument.default.is_some() && accepts(tool) {
+        kinds.push(left_out(ground, tool));
+    }
+    if matches!(argument.kind, Kind::Integer { .. }) {
+        kinds.push(extra(tool));
+    }
+    kinds
+}
+
+/// Whether a call that obeys the schema must succeed: one argument only, whose values the schema tells.
+fn accepts(tool: &Tool) -> bool {
+    tool.arguments.len() == 1
+        && match &tool.arguments[0].kind {
+            Kind::Integer { minimum, maximum } => minimum.is_some() && maximum.is_some(),
+            Kind::Boolean => true,
+            Kind::Text { choices } => !choices.is_empty(),
+            Kind::Other => false,
+        }
+}
+
+/// Whether a tool changes the level by a step, whose bounds the documents leave open.
+fn is_step(tool: &Tool) -> bool {
+    tool.name.ends_with(".volume_up") || tool.name.ends_with(".volume_down")
+}
+
+/// A level in the middle, so that a step does not meet its bound.
+fn middle(ground: &Ground, tool: &Tool) -> Op {
+    if is_step(tool) && ground.has_volume() {
+        vec![call(SET_VOLUME, json!({"volume": 50}))]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Where the status shows what a tool has set.
+fn shown_at(ground: &Ground, tool: &Tool) -> Option<&'static str> {
+    match tool.name.as_str() {
+        SET_VOLUME if ground.has_volume() => Some("/json/audio_speaker/volume"),
+        SET_BRIGHTNESS if ground.can("status") && ground.can("brightness") => {
+            Some("/json/screen/brightness")
+        }
+        _ => None,
+    }
+}
+
+/// Good values for all required arguments but one.
+fn others(tool: &Tool, but: &Argument) -> Map<String, Value> {
+    let required = tool
+        .arguments
+        .iter()
+        .filter(|one| one.required && one.name != but.name);
+    required
+        .map(|one| (one.name.clone(), value_of(&one.kind)))
+        .collect()
+}
+
+fn value_of(kind: &Kind) -> Value {
+    match kind {
+        Kind::Integer { minimum, maximum } => match (minimum, maximum) {
+            (Some(low), Some(high)) => i64::midpoint(*low, *high).into(),
+            (Some(bound), None) | (None, Some(bound)) => (*bound).into(),
+            (None, None) => 1.into(),
+        },
+        Kind::Boolean => true.into(),
+        Kind::Text { choices } => choices.first().map_or("mcp-hil", String::as_str).into(),
+        Kind::Other => Value::Null,
+    }
+}
+
+/// Values from bound to bound.
+fn good_integers(
+    ground: &Ground,
+    tool: &Tool,
+    argument: &Argument,
+    minimum: Option<i64>,
+    maximum: Option<i64>,
+) -> Vec<BoxedStrategy<Op>> {
+    let (Some(low), Some(high)) = (minimum, maximum) else {
+        return Vec::new();
+    };
+    if low > high {
+        return Vec::new();
+    }
+    let make = {
+        let (tool, rest, name) = (tool.clone(), others(tool, argument), argument.name.clone());
+        let (before, at) = (middle(ground, &tool), shown_at(ground, &tool));
+        let ranged = ground.can("integer");
+        move |value: i64| {
+            // Where a step ends at a bound, refusing it is as good.
+            let sure = accepts(&tool) && (!is_step(&tool) || value <= 50);
+            let requirement = match value {
+                _ if !ranged => "call.success",
+                _ if value == low => "arguments.minimum",
+                _ if value == high => "arguments.maximum",
+                _ if tool.name == SET_VOLUME => "volume.set",
+                _ => "call.success",
+            };
+            let mut arguments = rest.clone();
+            arguments.insert(name.clone(), value.into());
+            let answer = if sure { Answer::Result } else { Answer::Any };
+            let mut op = before.clone();
+            op.push(call(&tool.name, arguments.into()).answer(requirement, answer));
+            if let Some(at) = at {
+                op.push(steps::status().shows(requirement, at, value.into()));
+            }
+            op
+        }
+    };
+    let inside = (low..=high).prop_map(make.clone()).boxed();
+    vec![inside, Just(make(low)).boxed(), Just(make(high)).boxed()]
+}
+
+fn bad_integers(
+    ground: &Ground,
+    tool: &Tool,
+    argument: &Argument,
+    minimum: Option<i64>,
+    maximum: Option<i64>,
+) -> Vec<BoxedStrategy<Op>> {
+    let good = value_of(&argument.kind);
+    let middle = good.as_i64().unwrap_or(1);
+    let mut kinds = Vec::new();
+    let refused = |requirement, values: BoxedStrategy<String>| {
+        let refuse = refuser(ground, tool, argument, requirement);
+        values.prop_map(move |value| refuse(&value)).boxed()
+    };
+    let texts = |values: &[Value]| one_of(values.iter().map(Value::to_string).collect());
+    if !is_step(tool) {
+        if let Some(low) = minimum.filter(|low| *low > i64::MIN + 2_000_000) {
+            let far = (1..=1_000_000_i64).prop_map(move |less| (low - less).to_string());
+            kinds.push(refused(
+                "arguments.below-minimum",
+                Just((low - 1).to_string()).boxed(),
+            ));
+            kinds.push(refused("arguments.below-minimum", far.boxed()));
+        }
+        if let Some(high) = maximum.filter(|high| *high < i64::MAX - 2_000_000) {
+            let far = (1..=1_000_000_i64).prop_map(move |more| (high + more).to_string());
+            kinds.push(refused(
+                "arguments.above-maximum",
+                Just((high + 1).to_string()).boxed(),
+            ));
+            kinds.push(refused("arguments.above-maximum", far.boxed()));
+        }
+        if minimum.is_some_and(|low| low > i64::from(i32::MIN))
+            && maximum.is_some_and(|high| high < i64::from(i32::MAX))
+        {
+            // What is left of these in 8, 16, 31, 32 or 64 bits is a good value.
+            let wrapped = [1_i128 << 32, 1 << 31, 1 << 53, 1 << 64, 1 << 63, 1 << 40]
+                .iter()
+                .flat_map(|turn| [i128::from(middle) + turn, i128::from(middle) - turn])
+                .filter(|value| *value > i128::from(i32::MAX) || *value < i128::from(i32::MIN))
+                .map(|value| value.to_string())
+                .chain(
+                    ["1e20", "-1e20", "1e300", "123456789012345678901234567890"].map(str::to_owned),
+                );
+            kinds.push(refused("arguments.overflow", one_of(wrapped.collect())));
+        }
+    }
+    let fraction = match maximum {
+        Some(high) => one_of(vec![
+            format!("{middle}.5"),
+            format!("{middle}.0001"),
+            format!("{high}.99"),
+            "0.5".to_owned(),
+            "5e-1".to_owned(),
+        ]),
+        None => one_of(vec![format!("{middle}.5"), "0.5".to_owned()]),
+    };
+    kinds.push(refused("arguments.fraction", fraction));
+    if argument.default.is_some() {
+        let wrong = [
+            json!("loud"),
+            json!(middle.to_string()),
+            json!(true),
+            json!(null),
+            json!([middle]),
+            json!({}),
+        ];
+        kinds.push(refused("arguments.default-wrong-type", texts(&wrong)));
+        return kinds;
+    }
+    let strings = [
+        json!(middle.to_string()),
+        json!(""),
+        json!("loud"),
+        json!(format!("{middle} ")),
+        json!(format!("{middle}.0")),
+    ];
+    kinds.push(refused("arguments.string-for-integer", texts(&strings)));
+    kinds.push(refused(
+        "arguments.boolean-for-integer",
+        texts(&[json!(true), json!(false)]),
+    ));
+    kinds.push(refused("arguments.null-for-integer", texts(&[json!(null)])));
+    let structures = [
+        json!([middle]),
+        json!([]),
+        json!({}),
+        json!({"value": middle}),
+        json!([[middle]]),
+    ];
+    kinds.push(refused(
+        "arguments.structured-for-integer",
+        texts(&structures),
+    ));
+    kinds
+}
+
+/// Makes the call with a bad value, spelled as JSON text, for one argument.
+fn refuser(
+    ground: &Ground,
+    tool: &Tool,
+    argument: &Argument,
+    requirement: &'static str,
+) -> impl Fn(&str) -> Op + 'static {
+    let (tool, name, rest) = (tool.clone(), argument.name.clone(), others(tool, argument));
+    let before = middle(ground, &tool);
+    move |spelled| {
+        let message = match as_written(spelled) {
+            Some(value) => {
+                let mut arguments = rest.clone();
+                arguments.insert(name.clone(), value);
+                call(&tool.name, arguments.into())
+            }
+            None => {
+                let mut members: Vec<String> = rest
+                    .iter()
+                    .map(|(name, value)| format!("{}:{value}", json!(name)))
+                    .collect();
+                members.push(format!("{}:{spelled}", json!(name)));
+                raw_call(&tool.name, &format!("{{{}}}", members.join(",")))
+            }
+        };
+        let mut op = before.clone();
+        op.push(refusal(message, requirement));
+        op
+    }
+}
+
+/// A message that must be refused without effect, with the code for it where there is one.
+fn refusal(message: Step, requirement: &'static str) -> Step {
+    let message = message
+        .answer(requirement, Answer::Refused)
+        .without_effect("arguments.no-effect");
+    match requirement {
+        "arguments.fraction" | "arguments.overflow" => message,
+        _ => message.if_error("arguments.error-code", json!({"code": -32602})),
+    }
+}
+
+fn wrong_values(
+    ground: &Ground,
+    tool: &Tool,
+    argument: &Argument,
+    requirement: &'static str,
+    values: Vec<Value>,
+) -> BoxedStrategy<Op> {
+    let requirement = if argument.default.is_some() {
+        "arguments.default-wrong-type"
+    } else {
+        requirement
+    };
+    let refuse = refuser(ground, tool, argument, requirement);
+    one_of(values)
+        .prop_map(move |value| refuse(&value.to_string()))
+        .boxed()
+}
+
+fn good_booleans(tool: &Tool, argument: &Argument) -> Option<BoxedStrategy<Op>> {
+    let (tool, name, rest) = (tool.clone(), argument.name.clone(), others(tool, argument));
+    let answer = if accepts(&tool) {
+        Answer::Result
+    } else {
+        Answer::Any
+    };
+    let make = move |value: bool| {
+        let mut arguments = rest.clone();
+        arguments.insert(name.clone(), value.into());
+        vec![call(&tool.name, arguments.into()).answer("arguments.boolean-accepted", answer)]
+    };
+    Some(any::<bool>().prop_map(make).boxed())
+}
+
+fn missing(ground: &Ground, tool: &Tool, argument: &Argument) -> BoxedStrategy<Op> {
+    let (tool, rest) = (tool.clone(), others(tool, argument));
+    let before = middle(ground, &tool);
+    any::<bool>()
+        .prop_map(move |other| {
+            let mut arguments = rest.clone();
+            if other {
+                arguments.insert("mcpHilOther".into(), 50.into());
+            }
+            let message = refusal(call(&tool.name, arguments.into()), "arguments.missing");
+            before.iter().cloned().chain([message]).collect()
+        })
+        .boxed()
+}
+
+/// The argument under its name in other case, or with a blank more.
+fn renamed(ground: &Ground, tool: &Tool, argument: &Argument) -> Option<BoxedStrategy<Op>> {
+    let name = &argument.name;
+    let mut first = name.chars();
+    let title: String = first
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(first)
+        .collect();
+    let names: Vec<String> = [
+        name.to_uppercase(),
+        title,
+        name.to_lowercase(),
+        format!("{name} "),
+        format!(" {name}"),
+        format!("{name}\u{0}"),
+    ]
+    .into_iter()
+    .filter(|other| tool.arguments.iter().all(|one| one.name != *other))
+    .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let (tool, rest, value) = (
+        tool.clone(),
+        others(tool, argument),
+        value_of(&argument.kind),
+    );
+    let before = middle(ground, &tool);
+    Some(
+        one_of(names)
+            .prop_map(move |name| {
+                let mut arguments = rest.clone();
+                arguments.extend(object(&name, value.clone()));
+                let message = refusal(call(&tool.name, arguments.into()), "arguments.name-case");
+                before.iter().cloned().chain([message]).collect()
+            })
+            .boxed(),
+    )
+}
+
+/// A call without the one argument, which has a default.
+fn left_out(ground: &Ground, tool: &Tool) -> BoxedStrategy<Op> {
+    let mut op = middle(ground, tool);
+    op.push(call(&tool.name, json!({})).answer("arguments.default", Answer::Result));
+    Just(op).boxed()
+}
+
+/// A good call with an argument that no tool knows.
+fn extra(tool: &Tool) -> BoxedStrategy<Op> {
+    let good = |one: &Argument| {
+        one.required
+            .then(|| (one.name.clone(), value_of(&one.kind)))
+    };
+    let (name, arguments) = (
+        tool.name.clone(),
+        tool.arguments
+            .iter()
+            .filter_map(good)
+            .collect::<Map<_, _>>(),
+    );
+    let values = one_of(vec![
+        json!(true),
+        json!(null),
+        json!({"deep": [1, 2]}),
+        json!("x".repeat(200)),
+        json!(1e300),
+    ]);
+    (values, any::<bool>())
+        .prop_map(move |(value, first)| {
+            let other = object("mcpHilOther", value);
+            let all: Map<String, Value> = match first {
+                true => other.into_iter().chain(arguments.clone()).collect(),
+                false => arguments.clone().into_iter().chain(other).collect(),
+            };
+            vec![call(&name, all.into()).answer("arguments.extra", Answer::Any)]
+        })
+        .boxed()
+}

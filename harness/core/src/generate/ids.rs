@@ -1,0 +1,327 @@
+//! Ids: every class of JSON number comes back as it was, everything else is refused without effect.
+//!
+//! The values of the classes do not overlap, also not after what broken devices do to them
+//! (saturating at 31 bits aside): an answer under a wrong id must not look like a second answer to
+//! another request. Odd numbers above 2^53 round to even ones, which are never sent.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use serde_json::{Value, json};
+
+use super::Ground;
+use super::parts::Parts;
+use super::steps::{self, NO_METHOD, NO_TOOL, SET_VOLUME, one_of, step};
+use crate::scenario::{Action, Answer, Outgoing, Step};
+use crate::wire::id_key;
+
+/// What is owed for an id.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Due {
+    /// An answer under that id.
+    Answer,
+    /// Nothing that the documents agree on.
+    Life,
+    /// Anything but a success.
+    Refusal,
+}
+
+/// An id as it is spelled, and the requirement about it.
+#[derive(Debug, Clone)]
+struct Given {
+    id: String,
+    due: Due,
+    requirement: &'static str,
+}
+
+/// Ways through a firmware that an id can take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    Good,
+    List,
+    Call,
+    UnknownTool,
+    UnknownMethod,
+    /// A call whose effect shows.
+    Level(u8),
+}
+
+/// Largest and smallest integers of 53 bits and a sign.
+const MAX_SAFE: i64 = (1 << 53) - 1;
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let mut ways = vec![Just(Way::Good).boxed(), Just(Way::List).boxed()];
+    if ground.can("nullary") {
+        ways.push(Just(Way::Call).boxed());
+    }
+    if ground.can("tools") {
+        ways.push(Just(Way::UnknownTool).boxed());
+    }
+    ways.push(Just(Way::UnknownMethod).boxed());
+    let levels = ground.has_volume();
+    if levels {
+        ways.push((1..=100_u8).prop_map(Way::Level).boxed());
+    }
+    let classes = classes();
+    let (class, way) = (
+        number as usize % classes.len(),
+        number as usize / classes.len(),
+    );
+    // Every class takes every way within classes times ways draws.
+    let first = (classes[class].clone(), ways[way % ways.len()].clone()).boxed();
+    let others = (Union::new(classes), Union::new(ways)).boxed();
+    let parts = Parts {
+        first,
+        others,
+        more: 5,
+    };
+    let back = levels.then(|| steps::put_back(ground));
+    (any::<bool>(), parts)
+        .prop_map(move |(burst, parts)| {
+            let mut seen = BTreeSet::new();
+            let mut touched = false;
+            let mut steps = Vec::new();
+            for (given, way) in &parts {
+                let key = serde_json::from_str::<Value>(&given.id).map(|id| id_key(&id));
+                let names = given.due == Due::Answer || !key.as_deref().is_ok_and(nameless);
+                if names && !seen.insert(key.unwrap_or_else(|_| given.id.clone())) {
+                    continue;
+                }
+                touched |= matches!(way, Way::Level(_));
+                steps.push(exchange(given, *way));
+            }
+            if burst {
+                steps = together(steps);
+            }
+            if let (Some(back), true) = (&back, touched) {
+                steps.push(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+/// Whether several messages may have this id: null, booleans and structures name nothing.
+fn nameless(key: &str) -> bool {
+    key.starts_with(['n', 't', 'f', '[', '{'])
+}
+
+/// Requests that are all owed an answer, sent at once.
+fn together(steps: Vec<Step>) -> Vec<Step> {
+    let (legal, rest): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|one| {
+        matches!(
+            &one.action,
+            Action::Send(Outgoing::Request {
+                id: Some(Value::Number(_)),
+                ..
+            })
+        ) && one.expect.iter().any(|expect| expect.answer.is_some())
+            && one.unchanged.is_none()
+    });
+    let burst = (!legal.is_empty()).then(|| step(Action::Burst(legal)));
+    burst.into_iter().chain(rest).collect()
+}
+
+fn exchange(given: &Given, way: Way) -> Step {
+    let (message, answer) = match way {
+        Way::Good => (steps::good(), Answer::Result),
+        Way::List => (steps::list(), Answer::Result),
+        Way::Call => (steps::nullary(), Answer::Result),
+        Way::UnknownTool => (steps::call(NO_TOOL, json!({})), Answer::Refused),
+        Way::UnknownMethod => (steps::request(NO_METHOD, json!({})), Answer::Error),
+        Way::Level(level) => (
+            steps::call(SET_VOLUME, json!({"volume": level})),
+            Answer::Result,
+        ),
+    };
+    let message = message.under(&given.id);
+    match given.due {
+        Due::Answer => message.answer(given.requirement, answer),
+        Due::Life => message.lives(given.requirement),
+        Due::Refusal => {
+            let message = message.answer(given.requirement, Answer::Refused);
+            match (way, given.requirement) {
+                // Null reads as a notification to some; whether those are executed is open.
+                (Way::Level(_), "ids.null-rejected") => message,
+                (Way::Level(_), "ids.string-rejected" | "ids.numeric-string-rejected") => {
+                    message.without_effect("ids.string-no-effect")
+                }
+                (Way::Level(_), requirement) => message.without_effect(requirement),
+                _ => message,
+            }
+        }
+    }
+}
+
+fn classes() -> Vec<BoxedStrategy<Given>> {
+    let answered = |requirement, ids: BoxedStrategy<i64>| {
+        ids.prop_map(move |id| Given {
+            id: id.to_string(),
+            due: Due::Answer,
+            requirement,
+        })
+        .boxed()
+    };
+    let other = |due, requirement, ids: BoxedStrategy<String>| {
+        ids.prop_map(move |id| Given {
+            id,
+            due,
+            requirement,
+        })
+        .boxed()
+    };
+    let milliseconds = 1_758_893_424_665_i64;
+    vec![
+        answered("ids.echo", (1..=1000_i64).boxed()),
+        answered("ids.zero", Just(0).boxed()),
+        answered("ids.negative", one_of(vec![-1, -2, -128, -32_769]).boxed()),
+        answered(
+            "ids.milliseconds",
+            (milliseconds..milliseconds + 1_000_000).boxed(),
+        ),
+        answered(
+            "ids.above-int32",
+            one_of(vec![
+                1 << 31,
+                (1 << 31) + 1,
+                (1 << 32) - 1,
+                1 << 32,
+                (1 << 32) + 1,
+            ]),
+        ),
+        answered(
+            "ids.echo",
+            one_of(vec![(1 << 31) - 1, (1 << 31) - 2, (1 << 16) * 16, 1 << 30]),
+        ),
+        answered(
+            "ids.negative",
+            one_of(vec![
+                -(1 << 31),
+                -(1 << 31) + 1,
+                -(1 << 31) - 1,
+                -(1 << 32) - 1,
+            ]),
+        ),
+        answered("ids.above-int32", (1_i64 << 32..1_000_000_000_000).boxed()),
+        answered(
+            "ids.above-int32",
+            one_of(vec![MAX_SAFE, MAX_SAFE - 1, 1 << 52, -MAX_SAFE]),
+        ),
+        answered(
+            "ids.milliseconds",
+            (1_000_000_000_000..10_000_000_000_000_i64).boxed(),
+        ),
+        answered("ids.negative", (-1_000_000_000..-1_000_001_i64).boxed()),
+        answered("ids.above-int32", (10_000_000_000_000..MAX_SAFE).boxed()),
+        answered("ids.negative", (-MAX_SAFE..-(1_i64 << 33)).boxed()),
+        answered(
+            "ids.above-2-53",
+            one_of(vec![MAX_SAFE + 2, i64::MAX, i64::MIN + 1, (1 << 60) + 1]),
+        ),
+        other(Due::Life, "ids.fraction", fraction()),
+        other(Due::Life, "ids.echo", respelled()),
+        other(
+            Due::Life,
+            "ids.above-2-53",
+            one_of(
+                [
+                    "18446744073709551617",
+                    "1e30",
+                    "-1e30",
+                    "1e308",
+                    "123456789012345678901234567890",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            ),
+        ),
+        other(
+            Due::Refusal,
+            "ids.string-rejected",
+            "mcp-hil-[a-z0-9]{1,8}"
+                .prop_map(|id| json!(id).to_string())
+                .boxed(),
+        ),
+        other(
+            Due::Refusal,
+            "ids.string-rejected",
+            one_of(
+                [
+                    json!(""),
+                    json!(" "),
+                    json!("0x10"),
+                    json!("1.5"),
+                    json!("null"),
+                    json!("a\"b"),
+                    json!("a\\"),
+                    json!("\u{0}\n"),
+                    json!("\u{1F600}"),
+                    json!("12 "),
+                    json!("x".repeat(300)),
+                ]
+                .map(|id| id.to_string())
+                .to_vec(),
+            ),
+        ),
+        other(
+            Due::Refusal,
+            "ids.numeric-string-rejected",
+            (910_000..920_000_i64, any::<bool>())
+                .prop_map(|(id, minus)| json!(if minus { -id } else { id }.to_string()).to_string())
+                .boxed(),
+        ),
+        other(
+            Due::Refusal,
+            "ids.null-rejected",
+            Just("null".to_owned()).boxed(),
+        ),
+        other(
+            Due::Refusal,
+            "ids.boolean-rejected",
+            one_of(vec!["true".to_owned(), "false".to_owned()]),
+        ),
+        other(
+            Due::Refusal,
+            "ids.structured-rejected",
+            one_of(
+                [
+                    "[]",
+                    "{}",
+                    "[910001]",
+                    "[\"x\"]",
+                    "[null]",
+                    r#"{"id":910002}"#,
+                    "[[[[]]]]",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            ),
+        ),
+    ]
+}
+
+/// Fractions far from every integer that is sent.
+fn fraction() -> BoxedStrategy<String> {
+    let plain = one_of(vec!["5", "25", "125", "9", "1", "999", "0001", "000001"]);
+    let plain = (900_001..999_000_i64, plain, any::<bool>())
+        .prop_map(|(whole, part, minus)| format!("{}{whole}.{part}", if minus { "-" } else { "" }));
+    let small = one_of(
+        ["950000.5e0", "9500005e-1", "0.9500005e6", "95000.05E+1"]
+            .map(str::to_owned)
+            .to_vec(),
+    );
+    prop_oneof![plain, small].boxed()
+}
+
+/// Integers of 1,000,000 to 1,000,999 in the spelling of fractions and exponents.
+fn respelled() -> BoxedStrategy<String> {
+    (1_000_000..1_001_000_i64, 0..4_u8)
+        .prop_map(|(id, form)| match form {
+            0 => format!("{id}.0"),
+            1 => format!("{id}e0"),
+            2 => format!("{}.{:06}E6", id / 1_000_000, id % 1_000_000),
+            _ => format!("{id}0e-1"),
+        })
+        .boxed()
+}

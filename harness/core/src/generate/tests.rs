@@ -1,0 +1,274 @@
+//! What holds for every draw.
+
+use super::*;
+use crate::capability::{Facts, Permission, Surface, Trust, discover};
+use crate::catalogue::{Catalogue, RuleSet};
+use crate::scenario::{GivenIds, Outgoing, write};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The requirements of the real catalogue that generated steps name.
+fn catalogue() -> Catalogue {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/requirements");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        texts.push((name, std::fs::read_to_string(&path).unwrap()));
+    }
+    let files = texts
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()));
+    Catalogue::load(files, RuleSet::DEFAULT).unwrap()
+}
+
+fn tool(name: &str, properties: Value, required: &[&str]) -> Value {
+    json!({"name": name, "description": "d", "inputSchema":
+        {"type": "object", "properties": properties, "required": required}})
+}
+
+/// Tools as devices of the family have them, two of which are never called.
+fn tools() -> Vec<Value> {
+    let level = json!({"type": "integer", "minimum": 0, "maximum": 100});
+    let step = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 10});
+    vec![
+        tool("self.get_device_status", json!({}), &[]),
+        tool(
+            "self.audio_speaker.set_volume",
+            json!({"volume": level}),
+            &["volume"],
+        ),
+        tool("self.audio_speaker.volume_up", json!({"step": step}), &[]),
+        tool("self.audio_speaker.volume_down", json!({"step": step}), &[]),
+        tool("self.audio_speaker.mute", json!({}), &[]),
+        tool("self.audio_speaker.unmute", json!({}), &[]),
+        tool(
+            "self.screen.set_brightness",
+            json!({"brightness": level}),
+            &["brightness"],
+        ),
+        tool(
+            "self.screen.set_theme",
+            json!({"theme": {"type": "string"}}),
+            &["theme"],
+        ),
+        tool(
+            "self.screen.set_auto_rotate",
+            json!({"enabled": {"type": "boolean"}}),
+            &["enabled"],
+        ),
+        tool(
+            "self.led.set_color",
+            json!({"red": level, "green": level}),
+            &["red", "green"],
+        ),
+        tool("self.reboot", json!({"delay": level}), &["delay"]),
+        tool("self.${odd}.set_x", json!({"x": level}), &["x"]),
+        tool("self.led.set_secret", json!({"x": level}), &["x"]),
+    ]
+}
+
+fn permission(trust: Trust) -> Permission {
+    Permission {
+        trust,
+        deny: vec!["self.led.set_secret".into()],
+        ..Permission::default()
+    }
+}
+
+fn ground(trust: Trust) -> Ground {
+    let permission = permission(trust);
+    let surface = Surface {
+        tools: tools(),
+        all_tools: tools(),
+        status: Some(json!({"audio_speaker": {"volume": 70}, "screen": {"brightness": 75}})),
+        first_cursor: Some("second".into()),
+        ..Surface::default()
+    };
+    let facts = discover(&surface, &permission);
+    Ground::new(&facts, &tools(), &permission)
+}
+
+fn no_lines(steps: &mut [Step]) {
+    for step in steps {
+        step.line = 0;
+        if let Action::Burst(inner) = &mut step.action {
+            no_lines(inner);
+        }
+    }
+}
+
+/// All messages of a case.
+fn messages(steps: &[Step]) -> Vec<&Outgoing> {
+    let mut found = Vec::new();
+    for step in steps {
+        match &step.action {
+            Action::Send(outgoing) => found.push(outgoing),
+            Action::Burst(inner) => found.extend(messages(inner)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What must hold of a case, whatever it is about.
+fn in_order(case: &Case, ground: &Ground, catalogue: &Catalogue) {
+    let count = exchanges(&case.steps);
+    assert!((1..=20).contains(&count), "{count} exchanges: {case:?}");
+    let text = write(case, &["drawn".into()]);
+    let mut read = Case::load(&case.id, &case.file, &text, catalogue)
+        .unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+    no_lines(&mut read.steps);
+    let mut drawn = case.clone();
+    no_lines(&mut drawn.steps);
+    assert_eq!(read, drawn, "{text}");
+    // Unique, and none of those that the harness gives.
+    if let Err(problem) = GivenIds::default().check(case) {
+        panic!("{problem}\n{text}");
+    }
+    let names = |text: &str| {
+        let tools = tools();
+        let mut names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+        let named = names.find(|name| text == *name && !ground.callable(name));
+        named.map(str::to_owned)
+    };
+    for message in messages(&case.steps) {
+        let called = match message {
+            Outgoing::Request {
+                params: Some(params),
+                ..
+            } => params["name"].as_str().map(str::to_owned),
+            Outgoing::Payload(payload) => payload["params"]["name"].as_str().map(str::to_owned),
+            Outgoing::PayloadText(text) | Outgoing::Text(text) => {
+                let denied = ["self.reboot", "self.led.set_secret"];
+                denied
+                    .iter()
+                    .find(|name| text.contains(**name))
+                    .map(|name| (*name).to_owned())
+            }
+            _ => None,
+        };
+        assert_eq!(called.as_deref().and_then(names), None, "{text}");
+    }
+}
+
+/// Simplifies as long as a case fails; the number of steps that took, too.
+fn shrink(mut draw: Draw, fails: impl Fn(&Case) -> bool) -> (Case, usize) {
+    assert!(fails(&draw.case()));
+    let (mut best, mut tries, mut failed) = (draw.case(), 0, true);
+    while if failed {
+        draw.simplify()
+    } else {
+        draw.complicate()
+    } {
+        tries += 1;
+        failed = fails(&draw.case());
+        if failed {
+            best = draw.case();
+        }
+    }
+    (best, tries)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_draw_is_in_order_while_it_shrinks_too(seed: u64, number in 0..4000_u32, fails: u64) {
+        let catalogue = catalogue();
+        for trust in [Trust::WellKnown, Trust::Simulated] {
+            let ground = ground(trust);
+            for property in &PROPERTIES {
+                let mut draw = Draw::new(property, &ground, seed, number);
+                in_order(&draw.case(), &ground, &catalogue);
+                prop_assert_eq!(Draw::new(property, &ground, seed, number).case(), draw.case());
+                for turn in 0..8 {
+                    let another = if fails >> turn & 1 == 1 { draw.simplify() } else { draw.complicate() };
+                    if another {
+                        in_order(&draw.case(), &ground, &catalogue);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_device_without_anything_still_gets_cases() {
+    let ground = Ground::new(&Facts::default(), &[], &Permission::default());
+    let catalogue = catalogue();
+    for property in &PROPERTIES {
+        for number in 0..60 {
+            in_order(
+                &Draw::new(property, &ground, 7, number).case(),
+                &ground,
+                &catalogue,
+            );
+        }
+    }
+}
+
+#[test]
+fn needs_are_capabilities_and_ids_are_unique() {
+    for property in &PROPERTIES {
+        assert!(
+            property
+                .needs
+                .iter()
+                .all(|need| crate::capability::ALL.contains(need))
+        );
+        assert!(property.id.starts_with("properties/"));
+        assert_eq!(
+            PROPERTIES
+                .iter()
+                .filter(|other| other.id == property.id)
+                .count(),
+            1
+        );
+        assert!(Property::named(property.id).is_some());
+    }
+}
+
+/// Draws until one fails, and shrinks it.
+fn found(property: &str, fails: impl Fn(&Case) -> bool) -> (Case, u32, usize) {
+    let (ground, property) = (ground(Trust::Simulated), Property::named(property).unwrap());
+    for number in 0..500 {
+        let draw = Draw::new(property, &ground, 42, number);
+        if fails(&draw.case()) {
+            let (case, tries) = shrink(draw, &fails);
+            return (case, number, tries);
+        }
+    }
+    panic!("nothing fails in 500 draws");
+}
+
+fn ids(case: &Case) -> Vec<Value> {
+    messages(&case.steps)
+        .into_iter()
+        .filter_map(|message| match message {
+            Outgoing::Request { id, .. } => id.clone(),
+            Outgoing::PayloadText(text) => {
+                serde_json::from_str::<Value>(text).ok()?.get("id").cloned()
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn ids_are_found_and_shrunk_to_one_exchange() {
+    let kinds: [fn(&Value) -> bool; 7] = [
+        |id| id == &json!(0),
+        |id| id.as_i64().is_some_and(|id| id > i64::from(i32::MAX)),
+        |id| id.as_i64().is_some_and(|id| id < 0),
+        |id| id.as_f64().is_some_and(|id| id.fract() != 0.0),
+        Value::is_string,
+        Value::is_boolean,
+        Value::is_array,
+    ];
+    for kind in kinds {
+        let (case, number, tries) = found("properties/ids", |case| ids(case).iter().any(kind));
+        assert_eq!(exchanges(&case.steps), 1, "{case:?}");
+        assert!(number < 60 && tries < 60, "{number} {tries}");
+    }
+}

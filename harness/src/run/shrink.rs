@@ -1,0 +1,391 @@
+//! Following a failure to the smallest input that still shows it.
+//!
+//! Before each try the device is brought into a known state. Tries are bounded in number and time.
+//! What does not show again is told as that, with both observations.
+
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::check::Likeness;
+use mcp_hil_core::generate::Draw;
+use mcp_hil_core::scenario::{Action, Case, Step};
+use mcp_hil_core::transcript::Part;
+use mcp_hil_core::verdict::{Judgement, Outcome};
+
+use super::lane::Lane;
+use super::properties::Hunt;
+use super::session::Session;
+use crate::event::Failure;
+
+/// Most smaller inputs that are tried for one failure.
+const MOST_STEPS: u32 = 60;
+
+/// How many of them are kept for leaving messages out.
+const MOST_LEFT_OUT: usize = 20;
+
+/// How long they may take together.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What a try has shown.
+enum Tried {
+    /// The failure.
+    Shown,
+    /// Something else, in words.
+    Other(String),
+    /// Nothing: there was no try, and why.
+    Not(&'static str),
+}
+
+/// How far the tries for one failure may go.
+struct Bounds {
+    steps: u32,
+    most: u32,
+    until: Instant,
+}
+
+impl Lane<'_, '_> {
+    /// Follows a failure of an input: shrinks the input, writes the smallest one to a file.
+    pub(super) async fn follow(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        mut draw: Draw,
+        found: &Judgement,
+        number: u32,
+    ) {
+        let wanted = Likeness::of(found);
+        let mut bounds = Bounds {
+            steps: 0,
+            most: MOST_STEPS,
+            until: Instant::now() + LONGEST,
+        };
+        let mut failure = Failure {
+            input: number,
+            times: 1,
+            from: draw.exchanges(),
+            to: draw.exchanges(),
+            ..Failure::default()
+        };
+        let mut smallest = draw.case();
+        let first = self.try_again(session, hunt, &smallest, &wanted).await;
+        match first {
+            Tried::Shown => {
+                // A few tries are left for leaving messages out one by one, which says the most.
+                bounds.most -= failure.from.min(MOST_LEFT_OUT) as u32;
+                let cut_short = self
+                    .shrink(
+                        session,
+                        hunt,
+                        &mut draw,
+                        &wanted,
+                        &mut bounds,
+                        &mut smallest,
+                    )
+                    .await;
+                bounds.most = MOST_STEPS;
+                let left = self
+                    .leave_out(session, hunt, &wanted, &mut bounds, &mut smallest)
+                    .await;
+                failure.to = exchanges(&smallest);
+                failure.cut_short = cut_short.or(left).map(str::to_owned);
+            }
+            Tried::Other(what) => {
+                let all = self
+                    .with_what_was_before(session, hunt, &smallest, &wanted, &mut bounds)
+                    .await;
+                match all {
+                    Some((case, from)) => {
+                        failure.from = from;
+                        failure.to = exchanges(&case);
+                        smallest = case;
+                    }
+                    None => failure.second_try = Some(what),
+                }
+            }
+            Tried::Not(why) => failure.cut_short = Some(why.to_owned()),
+        }
+        failure.steps = bounds.steps;
+
+        let mut likenesses = vec![wanted.clone()];
+        let mut evidence = found.clone();
+        failure.requirements = vec![found.requirement.to_owned()];
+        if failure.second_try.is_none() && self.affords(&smallest) && !session.is_interrupted() {
+            let part = Part::Smallest;
+            let outcome = self.part(session, part, &smallest, Some(&hunt.saved)).await;
+            let failing = self.failing(&outcome, hunt.property.id);
+            match failing.iter().find(|judgement| wanted.is_of(judgement)) {
+                Some(same) => evidence = same.clone(),
+                None => failure.second_try = Some(in_words(&failing)),
+            }
+            for judgement in &failing {
+                if !hunt.knows(judgement) {
+                    likenesses.push(Likeness::of(judgement));
+                    failure.requirements.push(judgement.requirement.to_owned());
+                }
+            }
+            failure.requirements.dedup();
+            hunt.merged.add(part, outcome);
+        }
+        self.write_down(session, hunt, &mut failure, &smallest, &evidence);
+        hunt.likenesses.push(likenesses);
+        hunt.told.failures.push(failure);
+    }
+
+    /// Makes an input smaller as long as it fails. Gives why there may be a smaller one.
+    async fn shrink(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        draw: &mut Draw,
+        wanted: &Likeness,
+        bounds: &mut Bounds,
+        smallest: &mut Case,
+    ) -> Option<&'static str> {
+        while draw.simplify() {
+            loop {
+                if let Some(why) = bounds.reached() {
+                    return Some(why);
+                }
+                bounds.steps += 1;
+                let case = draw.case();
+                match self.try_again(session, hunt, &case, wanted).await {
+                    Tried::Shown => {
+                        *smallest = case;
+                        break;
+                    }
+                    Tried::Other(_) if draw.complicate() => {}
+                    Tried::Other(_) => return None,
+                    Tried::Not(why) => return Some(why),
+                }
+            }
+        }
+        None
+    }
+
+    /// Leaves out what the failure does not need, message by message, from the last one on.
+    async fn leave_out(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        wanted: &Likeness,
+        bounds: &mut Bounds,
+        smallest: &mut Case,
+    ) -> Option<&'static str> {
+        let mut at = messages(&smallest.steps);
+        while at > 0 {
+            at -= 1;
+            let mut case = smallest.clone();
+            case.steps = without(&smallest.steps, at);
+            if exchanges(&case) == 0 {
+                continue;
+            }
+            if let Some(why) = bounds.reached() {
+                return Some(why);
+            }
+            bounds.steps += 1;
+            match self.try_again(session, hunt, &case, wanted).await {
+                Tried::Shown => *smallest = case,
+                Tried::Other(_) => {}
+                Tried::Not(why) => return Some(why),
+            }
+        }
+        None
+    }
+
+    /// Tries an input after those that went before it: its cause may lie there. Gives the fewest of
+    /// them that are needed, as one case, and how many exchanges all of them had.
+    async fn with_what_was_before(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        last: &Case,
+        wanted: &Likeness,
+        bounds: &mut Bounds,
+    ) -> Option<(Case, usize)> {
+        let mut before: Vec<Case> = hunt.recent.iter().cloned().collect();
+        let all = exchanges(&joined(&before, last));
+        if before.is_empty() {
+            return None;
+        }
+        let case = joined(&before, last);
+        let Tried::Shown = self.try_again(session, hunt, &case, wanted).await else {
+            return None;
+        };
+        // Halves first, then ever smaller parts, down to single inputs.
+        let mut size = before.len().div_ceil(2);
+        loop {
+            let mut at = 0;
+            while at < before.len() && bounds.reached().is_none() {
+                bounds.steps += 1;
+                let mut fewer = before.clone();
+                fewer.drain(at..(at + size).min(fewer.len()));
+                let case = joined(&fewer, last);
+                match self.try_again(session, hunt, &case, wanted).await {
+                    Tried::Shown => before = fewer,
+                    _ => at += size,
+                }
+            }
+            if size <= 1 || bounds.reached().is_some() {
+                break;
+            }
+            size = size.div_ceil(2);
+        }
+        Some((joined(&before, last), all))
+    }
+
+    /// Carries an input out from a known state.
+    async fn try_again(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        case: &Case,
+        wanted: &Likeness,
+    ) -> Tried {
+        if session.is_interrupted() {
+            return Tried::Not("the run was stopped");
+        }
+        if !self.affords(case) {
+            return Tried::Not("the budget is spent");
+        }
+        let part = Part::Trial;
+        let outcome = self.part(session, part, case, Some(&hunt.saved)).await;
+        let own = |judgement: &&Judgement| {
+            *judgement.case == *hunt.property.id && !matches!(judgement.outcome, Outcome::Held)
+        };
+        let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
+        hunt.merged.add(part, outcome);
+        match found.iter().any(|judgement| wanted.is_of(judgement)) {
+            true => Tried::Shown,
+            false => Tried::Other(in_words(&found)),
+        }
+    }
+}
+
+impl Bounds {
+    fn reached(&self) -> Option<&'static str> {
+        if self.steps >= self.most {
+            Some("60 steps are the most")
+        } else if Instant::now() >= self.until {
+            Some("5 s are the most")
+        } else {
+            None
+        }
+    }
+}
+
+/// Inputs one after the other, as one case.
+fn joined(before: &[Case], last: &Case) -> Case {
+    let steps = before.iter().flat_map(|case| case.steps.clone());
+    Case {
+        steps: steps.chain(last.steps.clone()).collect(),
+        ..last.clone()
+    }
+}
+
+/// How many messages a case sends, fences and readings of the state aside.
+pub(super) fn exchanges(case: &Case) -> usize {
+    let flat = case.flatten();
+    let each = flat.iter().map(|flat| match &flat.step.action {
+        Action::Burst(steps) | Action::Drop { after: steps } => steps.len(),
+        Action::Send(_) | Action::List { .. } => 1,
+        _ => 0,
+    });
+    each.sum()
+}
+
+/// How many steps can be left out, those of bursts one by one.
+fn messages(steps: &[Step]) -> usize {
+    steps.iter().map(weight).sum()
+}
+
+fn weight(step: &Step) -> usize {
+    match &step.action {
+        Action::Burst(inner) => inner.len().max(1),
+        _ => 1,
+    }
+}
+
+/// The steps without one of them; what is left alone of a burst is a step of its own.
+fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
+    let mut left = Vec::new();
+    for step in steps {
+        let here = weight(step);
+        let hit = at < here;
+        match &step.action {
+            Action::Burst(inner) if hit && inner.len() > 1 => {
+                let mut inner = inner.clone();
+                inner.remove(at);
+                left.push(match inner.len() {
+                    1 => inner.remove(0),
+                    _ => Step {
+                        action: Action::Burst(inner),
+                        ..step.clone()
+                    },
+                });
+            }
+            _ if hit => {}
+            _ => left.push(step.clone()),
+        }
+        at = if hit {
+            usize::MAX
+        } else {
+            at.saturating_sub(here)
+        };
+    }
+    left
+}
+
+/// What findings say, in one line.
+fn in_words(found: &[Judgement]) -> String {
+    if found.is_empty() {
+        return "nothing was found".to_owned();
+    }
+    let each = found.iter().map(|judgement| {
+        let (expected, received) = expected_and_received(judgement);
+        let requirement = judgement.requirement;
+        format!("{requirement}: expected {expected}, received {received}")
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
+    match &judgement.outcome {
+        Outcome::Broken(evidence) => (evidence.expected.clone(), evidence.received.clone()),
+        Outcome::Unclear(why) | Outcome::OurFault(why) => ("an answer".into(), why.clone()),
+        Outcome::Held => Default::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+
+    #[test]
+    fn each_message_can_be_left_out() {
+        let catalogue = Catalogue::load([], RuleSet::DEFAULT).unwrap();
+        let text = "title: t\nsteps:\n  - request: {method: ma}\n  - burst:\n      \
+                    - request: {method: mb}\n      - request: {method: mc}\n  \
+                    - list: {}\n";
+        let case = Case::load("properties/x", "x.yaml", text, &catalogue).unwrap();
+        assert_eq!((messages(&case.steps), exchanges(&case)), (4, 4));
+        let left = |at| {
+            let steps = without(&case.steps, at);
+            let text = mcp_hil_core::scenario::write(
+                &Case {
+                    steps,
+                    ..case.clone()
+                },
+                &[],
+            );
+            let sent: String = ['a', 'b', 'c']
+                .iter()
+                .filter(|name| text.contains(&format!("method: m{name}")))
+                .collect();
+            (sent, text.contains("list:"), text.contains("burst:"))
+        };
+        assert_eq!(left(0), ("bc".into(), true, true));
+        assert_eq!(left(1), ("ac".into(), true, false));
+        assert_eq!(left(2), ("ab".into(), true, false));
+        assert_eq!(left(3), ("abc".into(), false, true));
+    }
+}
