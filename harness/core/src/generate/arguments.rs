@@ -20,13 +20,13 @@ use crate::scenario::{Answer, Step};
 type Op = Vec<Step>;
 
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
-    let tools: Vec<&Tool> = ground
+    // What shows in the status comes first: with few draws it matters most.
+    let (shown, rest): (Vec<&Tool>, Vec<&Tool>) = ground
         .tools()
         .iter()
-        .filter(|tool| !tool.arguments.is_empty())
-        .collect();
+        .partition(|tool| shown_at(ground, tool).is_some());
     let mut kinds = Vec::new();
-    for tool in tools {
+    for tool in shown.into_iter().chain(rest) {
         for argument in &tool.arguments {
             kinds.extend(of_argument(ground, tool, argument));
         }
