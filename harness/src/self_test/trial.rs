@@ -317,7 +317,10 @@ impl Trial {
             .run
             .duts
             .iter()
-            .map(|dut| Recorded::read(folder, dut).map_or(Vec::new(), |read| read.entries))
+            .map(|dut| {
+                Recorded::read(folder, dut, record.run.duts.len() > 1)
+                    .map_or(Vec::new(), |read| read.entries)
+            })
             .collect();
         let seen = record.cases.iter().flat_map(|case| {
             let lane = record
