@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::wire::Frame;
+use crate::wire::{Frame, without_lone_surrogates};
 
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
 const EXACT_IN_DOUBLE: u64 = 1 << 53;
@@ -51,7 +51,19 @@ impl Duty {
         match frame {
             Frame::Text(text) => match serde_json::from_str::<Value>(text) {
                 Ok(Value::Object(envelope)) => Self::of_envelope(&envelope),
-                _ => Self::bare(Owes::Nothing),
+                Ok(_) => Self::bare(Owes::Nothing),
+                // A parser may refuse lone surrogates, or not; the id tells whose answer comes.
+                Err(_) => Self {
+                    owes: Owes::Nothing,
+                    ..without_lone_surrogates(text)
+                        .and_then(|whole| {
+                            serde_json::from_str::<Value>(&whole)
+                                .ok()?
+                                .as_object()
+                                .cloned()
+                        })
+                        .map_or_else(Self::default, |envelope| Self::of_envelope(&envelope))
+                },
             },
             _ => Self::bare(Owes::Nothing),
         }

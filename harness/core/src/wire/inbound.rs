@@ -80,7 +80,11 @@ impl Inbound {
     }
 
     fn read_text(text: &str) -> Self {
-        match scan::read_json(text) {
+        let read = scan::read_json(text).or_else(|error| {
+            let whole = scan::without_lone_surrogates(text).ok_or(error)?;
+            scan::read_json(&whole)
+        });
+        match read {
             Ok((Value::Object(envelope), duplicate)) => Self::Message(Box::new(Message {
                 envelope,
                 duplicate,

@@ -21,6 +21,42 @@ pub fn recover_id(text: &str) -> Option<Value> {
         .and_then(|found| serde_json::from_str(&found[1]).ok())
 }
 
+/// The text with its lone surrogates, such as `\ud800` without a second half, as U+FFFD. `None`
+/// when it has none.
+///
+/// The grammar of JSON allows them, and says that what comes of them cannot be foreseen (RFC 8259,
+/// sections 7 and 8.2); the parser here refuses them. Whoever sends one back is not to blame.
+pub fn without_lone_surrogates(text: &str) -> Option<String> {
+    const ESCAPE: usize = "\\uXXXX".len();
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut whole, mut kept, mut at) = (String::new(), 0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        match unit(at) {
+            Some(0xd800..=0xdbff) if matches!(unit(at + ESCAPE), Some(0xdc00..=0xdfff)) => {
+                at += 2 * ESCAPE;
+            }
+            Some(0xd800..=0xdfff) => {
+                whole.push_str(&text[kept..at]);
+                whole.push_str("\\ufffd");
+                at += ESCAPE;
+                kept = at;
+            }
+            Some(_) => at += ESCAPE,
+            // Another escape, of two characters, of which the second may be a backslash.
+            None => {
+                at = text
+                    .len()
+                    .min(at + 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8))
+            }
+        }
+    }
+    (kept > 0).then(|| whole + &text[kept..])
+}
+
 /// A key under which two ids that are equal in value and type are equal: `7` and `7.0` share one,
 /// `7` and `"7"` do not.
 pub fn id_key(id: &Value) -> String {
@@ -140,6 +176,18 @@ impl<'de> Visitor<'de> for Watch<'_> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_are_not() {
+        let given = r#"{"a":"\ud800","b":"\ud83d\ude00","c":"\\ud800","d":"\udc00\ud83d"}"#;
+        let whole = r#"{"a":"\ufffd","b":"\ud83d\ude00","c":"\\ud800","d":"\ufffd\ufffd"}"#;
+        assert_eq!(
+            super::without_lone_surrogates(given).as_deref(),
+            Some(whole)
+        );
+        assert_eq!(super::without_lone_surrogates(whole), None);
+        assert_eq!(super::without_lone_surrogates("\\"), None);
+    }
+
     use super::*;
     use proptest::prelude::*;
     use rstest::rstest;
