@@ -65,6 +65,8 @@ fn summary(events: &[Value]) -> Value {
     &["--transport", "both", "--mutant", "transport-status-member", "--strict"],
     1
 )]
+#[case::generated(&["--only", "properties/", "--mutant", "id-int32-saturated", "--seed", "1"], 1)]
+#[case::generated_crashes(&["--only", "properties/", "--mutant", "argument-extra-panics"], 1)]
 #[case::a_part(&["--only", "list/", "--mutant", "page-cursor-loops"], 1)]
 fn a_replay_judges_as_the_run_did(#[case] args: &[&str], #[case] code: i32) {
     let place = Place::new();

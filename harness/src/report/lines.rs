@@ -155,6 +155,14 @@ pub(crate) fn inputs(generated: &Generated) -> String {
 /// What became of a failure that generated inputs showed, as labelled lines.
 pub(crate) fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
+    if let Some((_, others)) = failure.requirements.split_first()
+        && !others.is_empty()
+    {
+        rows.push((
+            "also broken",
+            clean::visible(&others.join(", ")).into_owned(),
+        ));
+    }
     if let Some(second) = &failure.second_try {
         let text = format!("not shown when tried again from a known state: {second}");
         rows.push(("flaky", clean::line(&text, limit)));

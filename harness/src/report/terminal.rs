@@ -245,6 +245,15 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 self.page.row("known", &clean::visible(&text));
                 continue;
             }
+            // Of a failure that was followed, the smallest input shows one finding in full.
+            let beside = case
+                .generated
+                .iter()
+                .flat_map(|generated| &generated.failures);
+            let mut beside = beside.filter_map(|failure| failure.requirements.split_first());
+            if !self.style.verbose && beside.any(|(_, rest)| rest.contains(&finding.requirement)) {
+                continue;
+            }
             let key = (
                 lines::link(&case.dut, &case.transport),
                 finding.requirement.clone(),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use mcp_hil_core::check::{CaseOutcome, Likeness, Merged};
+use mcp_hil_core::check::{CaseOutcome, Likeness, Merged, in_order};
 use mcp_hil_core::generate::{Draw, Ground, Property};
 use mcp_hil_core::scenario::{Case, write};
 use mcp_hil_core::transcript::Part;
@@ -49,6 +49,26 @@ impl Hunt<'_> {
             .iter()
             .flatten()
             .any(|known| known.is_of(judgement))
+    }
+
+    /// Takes a finding for a part of a failure that is told, when that shows at the same step, or
+    /// ended the device's life: it has most likely the same cause.
+    fn attach(&mut self, judgement: &Judgement, beside: &[Judgement]) {
+        let near = |other: &&Judgement| {
+            other.step == judgement.step || other.requirement.starts_with("liveness.")
+        };
+        let of = |known: &Vec<Likeness>| {
+            let mut near = beside.iter().filter(near);
+            near.any(|other| known.iter().any(|known| known.is_of(other)))
+        };
+        if let Some(at) = self.likenesses.iter().position(of) {
+            self.likenesses[at].push(Likeness::of(judgement));
+            let requirements = &mut self.told.failures[at].requirements;
+            let slug = judgement.requirement.to_owned();
+            if !requirements.contains(&slug) {
+                requirements.push(slug);
+            }
+        }
     }
 
     fn remember(&mut self, case: Case) {
@@ -173,11 +193,14 @@ impl Lane<'_, '_> {
             let shown = |judgement| known.iter().any(|known| known.is_of(judgement));
             failure.times += u32::from(failing.iter().any(shown));
         }
-        for judgement in failing {
+        for judgement in &failing {
+            if !hunt.knows(judgement) {
+                hunt.attach(judgement, &failing);
+            }
             let enough = hunt.likenesses.len() >= MOST_FAILURES || session.is_interrupted();
-            if !enough && !hunt.knows(&judgement) {
+            if !enough && !hunt.knows(judgement) {
                 let draw = Draw::new(hunt.property, hunt.ground, self.plan.seed, number);
-                self.follow(session, hunt, draw, &judgement, number).await;
+                self.follow(session, hunt, draw, judgement, number).await;
             }
         }
         hunt.remember(case);
@@ -207,7 +230,7 @@ impl Lane<'_, '_> {
                 ..session.judge.end_case(None, &session.facts)
             };
         }
-        session.judge.end_case(Some(case), &session.facts)
+        in_order(session.judge.end_case(Some(case), &session.facts))
     }
 
     /// Brings the device into a known state: a fresh session where it dials again by itself, and the

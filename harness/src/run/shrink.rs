@@ -35,8 +35,9 @@ enum Tried {
     Not(&'static str),
 }
 
-/// How far the tries for one failure may go.
-struct Bounds {
+/// The failure that is looked for, and how far the tries may go.
+struct Search {
+    wanted: Likeness,
     steps: u32,
     most: u32,
     until: Instant,
@@ -52,8 +53,8 @@ impl Lane<'_, '_> {
         found: &Judgement,
         number: u32,
     ) {
-        let wanted = Likeness::of(found);
-        let mut bounds = Bounds {
+        let mut search = Search {
+            wanted: Likeness::of(found),
             steps: 0,
             most: MOST_STEPS,
             until: Instant::now() + LONGEST,
@@ -66,63 +67,66 @@ impl Lane<'_, '_> {
             ..Failure::default()
         };
         let mut smallest = draw.case();
-        let first = self.try_again(session, hunt, &smallest, &wanted).await;
+        let first = self
+            .try_again(session, hunt, &smallest, &search.wanted)
+            .await;
         match first {
             Tried::Shown => {
                 // A few tries are left for leaving messages out one by one, which says the most.
-                bounds.most -= failure.from.min(MOST_LEFT_OUT) as u32;
+                search.most -= failure.from.min(MOST_LEFT_OUT) as u32;
                 let cut_short = self
-                    .shrink(
-                        session,
-                        hunt,
-                        &mut draw,
-                        &wanted,
-                        &mut bounds,
-                        &mut smallest,
-                    )
+                    .shrink(session, hunt, &mut search, &mut draw, &mut smallest)
                     .await;
-                bounds.most = MOST_STEPS;
+                search.most = MOST_STEPS;
                 let left = self
-                    .leave_out(session, hunt, &wanted, &mut bounds, &mut smallest)
+                    .leave_out(session, hunt, &mut search, &mut smallest)
                     .await;
                 failure.to = exchanges(&smallest);
                 failure.cut_short = cut_short.or(left).map(str::to_owned);
             }
             Tried::Other(what) => {
                 let all = self
-                    .with_what_was_before(session, hunt, &smallest, &wanted, &mut bounds)
+                    .with_what_was_before(session, hunt, &mut search, &smallest)
                     .await;
                 match all {
                     Some((case, from)) => {
-                        failure.from = from;
-                        failure.to = exchanges(&case);
-                        smallest = case;
+                        (failure.from, smallest) = (from, case);
+                        let left = self
+                            .leave_out(session, hunt, &mut search, &mut smallest)
+                            .await;
+                        failure.to = exchanges(&smallest);
+                        failure.cut_short = left.map(str::to_owned);
                     }
                     None => failure.second_try = Some(what),
                 }
             }
             Tried::Not(why) => failure.cut_short = Some(why.to_owned()),
         }
-        failure.steps = bounds.steps;
+        failure.steps = search.steps;
 
-        let mut likenesses = vec![wanted.clone()];
+        let mut likenesses = vec![search.wanted.clone()];
         let mut evidence = found.clone();
         failure.requirements = vec![found.requirement.to_owned()];
         if failure.second_try.is_none() && self.affords(&smallest) && !session.is_interrupted() {
             let part = Part::Smallest;
             let outcome = self.part(session, part, &smallest, Some(&hunt.saved)).await;
             let failing = self.failing(&outcome, hunt.property.id);
-            match failing.iter().find(|judgement| wanted.is_of(judgement)) {
+            match failing
+                .iter()
+                .find(|judgement| search.wanted.is_of(judgement))
+            {
                 Some(same) => evidence = same.clone(),
                 None => failure.second_try = Some(in_words(&failing)),
             }
             for judgement in &failing {
                 if !hunt.knows(judgement) {
                     likenesses.push(Likeness::of(judgement));
-                    failure.requirements.push(judgement.requirement.to_owned());
+                    let slug = judgement.requirement.to_owned();
+                    if !failure.requirements.contains(&slug) {
+                        failure.requirements.push(slug);
+                    }
                 }
             }
-            failure.requirements.dedup();
             hunt.merged.add(part, outcome);
         }
         self.write_down(session, hunt, &mut failure, &smallest, &evidence);
@@ -135,19 +139,18 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
+        search: &mut Search,
         draw: &mut Draw,
-        wanted: &Likeness,
-        bounds: &mut Bounds,
         smallest: &mut Case,
     ) -> Option<&'static str> {
         while draw.simplify() {
             loop {
-                if let Some(why) = bounds.reached() {
+                if let Some(why) = search.reached() {
                     return Some(why);
                 }
-                bounds.steps += 1;
+                search.steps += 1;
                 let case = draw.case();
-                match self.try_again(session, hunt, &case, wanted).await {
+                match self.try_again(session, hunt, &case, &search.wanted).await {
                     Tried::Shown => {
                         *smallest = case;
                         break;
@@ -166,8 +169,7 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
-        wanted: &Likeness,
-        bounds: &mut Bounds,
+        search: &mut Search,
         smallest: &mut Case,
     ) -> Option<&'static str> {
         let mut at = messages(&smallest.steps);
@@ -178,11 +180,11 @@ impl Lane<'_, '_> {
             if exchanges(&case) == 0 {
                 continue;
             }
-            if let Some(why) = bounds.reached() {
+            if let Some(why) = search.reached() {
                 return Some(why);
             }
-            bounds.steps += 1;
-            match self.try_again(session, hunt, &case, wanted).await {
+            search.steps += 1;
+            match self.try_again(session, hunt, &case, &search.wanted).await {
                 Tried::Shown => *smallest = case,
                 Tried::Other(_) => {}
                 Tried::Not(why) => return Some(why),
@@ -197,9 +199,8 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
+        search: &mut Search,
         last: &Case,
-        wanted: &Likeness,
-        bounds: &mut Bounds,
     ) -> Option<(Case, usize)> {
         let mut before: Vec<Case> = hunt.recent.iter().cloned().collect();
         let all = exchanges(&joined(&before, last));
@@ -207,24 +208,24 @@ impl Lane<'_, '_> {
             return None;
         }
         let case = joined(&before, last);
-        let Tried::Shown = self.try_again(session, hunt, &case, wanted).await else {
+        let Tried::Shown = self.try_again(session, hunt, &case, &search.wanted).await else {
             return None;
         };
         // Halves first, then ever smaller parts, down to single inputs.
         let mut size = before.len().div_ceil(2);
         loop {
             let mut at = 0;
-            while at < before.len() && bounds.reached().is_none() {
-                bounds.steps += 1;
+            while at < before.len() && search.reached().is_none() {
+                search.steps += 1;
                 let mut fewer = before.clone();
                 fewer.drain(at..(at + size).min(fewer.len()));
                 let case = joined(&fewer, last);
-                match self.try_again(session, hunt, &case, wanted).await {
+                match self.try_again(session, hunt, &case, &search.wanted).await {
                     Tried::Shown => before = fewer,
                     _ => at += size,
                 }
             }
-            if size <= 1 || bounds.reached().is_some() {
+            if size <= 1 || search.reached().is_some() {
                 break;
             }
             size = size.div_ceil(2);
@@ -260,7 +261,7 @@ impl Lane<'_, '_> {
     }
 }
 
-impl Bounds {
+impl Search {
     fn reached(&self) -> Option<&'static str> {
         if self.steps >= self.most {
             Some("60 steps are the most")

@@ -50,12 +50,12 @@ pub(crate) struct Settled {
 }
 
 /// What an id that is used again was used for before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reuse {
-    /// A request that was answered.
-    Settled,
-    /// The message sent at this `seq`, which has not been answered.
-    Open(u64),
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reuse {
+    /// The case that used it.
+    pub(crate) case: Arc<str>,
+    /// The message's `seq`, when it has not been answered.
+    pub(crate) unanswered: Option<u64>,
 }
 
 /// The messages of a session by their ids.
@@ -76,10 +76,16 @@ impl Ledger {
         };
         let link = open.link;
         let settled = self.settled.remove(&key);
-        let settled = settled.is_some_and(|settled| settled.link == link);
+        let settled = settled.filter(|settled| settled.link == link);
         match self.open.insert(key, open) {
-            Some(earlier) if earlier.link == link => Some(Reuse::Open(earlier.seq)),
-            _ => settled.then_some(Reuse::Settled),
+            Some(earlier) if earlier.link == link => Some(Reuse {
+                case: earlier.case,
+                unanswered: Some(earlier.seq),
+            }),
+            _ => settled.map(|settled| Reuse {
+                case: settled.case,
+                unanswered: None,
+            }),
         }
     }
 

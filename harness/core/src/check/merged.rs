@@ -99,12 +99,26 @@ fn without_values(text: &str, most: usize) -> String {
     plain.chars().take(most).collect()
 }
 
+/// Puts findings in an order that does not depend on which of two channels was quicker: the end of a
+/// device shows on its console and on its link, the reason of it on the console alone.
+pub fn in_order(mut outcome: CaseOutcome) -> CaseOutcome {
+    let rank = |judgement: &Judgement| match judgement.requirement {
+        "liveness.no-panic" => (0, ""),
+        other if other.starts_with("liveness.") => (1, other),
+        _ => (2, ""),
+    };
+    outcome.judgements.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    outcome
+}
+
 /// The findings of the inputs of a case, each once.
 #[derive(Debug)]
 pub struct Merged {
     case: Arc<str>,
     whole: CaseOutcome,
     likenesses: Vec<Likeness>,
+    /// Which of them the smallest input of a failure has shown.
+    small: Vec<bool>,
     /// Whether anything was carried out.
     carried_out: bool,
 }
@@ -116,12 +130,14 @@ impl Merged {
             case: case.clone(),
             whole: CaseOutcome::default(),
             likenesses: Vec::new(),
+            small: Vec::new(),
             carried_out: false,
         }
     }
 
     /// Adds what a part of the case came to.
     pub fn add(&mut self, part: Part, outcome: CaseOutcome) {
+        let outcome = in_order(outcome);
         let (own, others): (Vec<_>, Vec<_>) = outcome
             .judgements
             .into_iter()
@@ -135,19 +151,25 @@ impl Merged {
                 shape: String::new(),
             },
         );
+        self.small.resize(self.likenesses.len(), false);
         if part == Part::Trial {
             return;
         }
         self.whole.exercised.extend(outcome.exercised);
         for judgement in own {
             let likeness = Likeness::of(&judgement);
+            let small = part == Part::Smallest;
             match self.likenesses.iter().position(|known| *known == likeness) {
                 None => {
                     self.likenesses.push(likeness);
+                    self.small.push(small);
                     self.whole.judgements.push(judgement);
                 }
                 // It shows the same with less around it.
-                Some(at) if part == Part::Smallest => self.whole.judgements[at] = judgement,
+                Some(at) if small && !self.small[at] => {
+                    self.small[at] = true;
+                    self.whole.judgements[at] = judgement;
+                }
                 Some(_) => {}
             }
         }
@@ -229,6 +251,8 @@ mod tests {
             outcome(vec![broken("properties/ids", "ids.zero", "", "")]),
         );
         merged.add(Part::Smallest, found("id 2147483648"));
+        // Of another failure, which breaks this, too.
+        merged.add(Part::Smallest, found("id 2147488888"));
         merged.add(
             Part::Trial,
             outcome(vec![broken("ids/late", "ids.zero", "", "")]),
@@ -257,6 +281,16 @@ mod tests {
         ];
         let expected = expected.map(|(case, slug, says)| (case.to_owned(), slug, says.to_owned()));
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn the_reason_of_an_end_comes_first() {
+        let slugs = ["ids.echo", "liveness.no-reset", "liveness.no-panic", "call.success"];
+        let found = slugs.map(|slug| broken("c", slug, "", "")).to_vec();
+        let sorted = in_order(outcome(found)).judgements;
+        let sorted: Vec<_> = sorted.iter().map(|judgement| judgement.requirement).collect();
+        let wanted = ["liveness.no-panic", "liveness.no-reset", "ids.echo", "call.success"];
+        assert_eq!(sorted, wanted);
     }
 
     #[test]

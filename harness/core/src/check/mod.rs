@@ -46,7 +46,7 @@ use stray::Stray;
 
 pub use handshake::AUTHORIZED;
 pub use log::{side, view};
-pub use merged::{Likeness, Merged};
+pub use merged::{Likeness, Merged, in_order};
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,14 +371,13 @@ impl Judge {
             self.link.initialize(entry.seq);
         }
         let reused = self.enter(entry, duty, text);
-        let used_twice = match reused {
-            None => false,
+        let used_twice = reused.is_some_and(|earlier| {
             // Of a generated case, each input has ids of its own, but not for the whole session. What
             // an earlier input left unanswered was given up then.
-            Some(_) if !is_generated(&entry.case) => true,
-            Some(Reuse::Settled) => false,
-            Some(Reuse::Open(earlier)) => self.first_seq.is_some_and(|first| earlier >= first),
-        };
+            let generated = is_generated(&entry.case) || is_generated(&earlier.case);
+            let here = |seq| self.first_seq.is_some_and(|first| seq >= first);
+            !generated || earlier.unanswered.is_some_and(here)
+        });
         if used_twice && legal {
             // The requestor must not use an id twice in a session (MCP, basic/messages).
             self.sink.add(

@@ -1,0 +1,361 @@
+//! Generated inputs: what they find, how small it gets, and that it can be done again.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use rstest::rstest;
+use serde_json::Value;
+use support::{Place, files};
+
+const SATURATED: [&str; 6] = [
+    "run",
+    "--mutant",
+    "id-int32-saturated",
+    "--seed",
+    "1",
+    "--only",
+];
+
+/// The report of a case.
+fn case<'a>(report: &'a Value, id: &str) -> &'a Value {
+    let cases = report["cases"].as_array().expect("cases");
+    cases
+        .iter()
+        .find(|case| case["case"] == id)
+        .unwrap_or_else(|| panic!("no `{id}` in {report:#}"))
+}
+
+fn failures(case: &Value) -> &Vec<Value> {
+    case["generated"]["failures"].as_array().expect("failures")
+}
+
+/// The requirements that a case breaks.
+fn broken(case: &Value) -> BTreeSet<&str> {
+    let findings = case["findings"].as_array().expect("findings");
+    findings
+        .iter()
+        .filter(|finding| finding["verdict"] == "fail")
+        .map(|finding| finding["requirement"].as_str().unwrap())
+        .collect()
+}
+
+/// The scenario file of a failure, as a path from the test's folder.
+fn file(place: &Place, failure: &Value) -> String {
+    let name = failure["scenario"].as_str().expect("a file");
+    let path = place.latest().canonicalize().unwrap().join(name);
+    path.display().to_string()
+}
+
+#[test]
+fn a_defect_is_found_made_small_and_shown_again() {
+    let place = Place::new();
+    let run = place
+        .hil(SATURATED.iter().chain(&["properties/ids"]))
+        .end()
+        .exits(1)
+        .prints(&["FAIL", "properties/ids", "shrunk ", " to 1 exchange in "]);
+    let report = place.both_reports();
+    let found = case(&report, "properties/ids");
+    let failure = &failures(found)[0];
+    assert_eq!(failure["requirements"][0], "ids.echo", "{found:#}");
+    assert_eq!(failure["to"], 1, "{failure:#}");
+    assert!(failure["from"].as_u64().unwrap() > 1, "{failure:#}");
+    assert!(failure.get("second_try").is_none(), "{failure:#}");
+    // The command that is printed is the one that the report tells.
+    let repro = failure["repro"].as_str().unwrap();
+    assert!(run.stdout.contains(repro), "{run}");
+    assert_eq!(found["repro"], repro);
+
+    let file = file(&place, failure);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for told in [
+        "# mcp-hil ",
+        "seed 1, input ",
+        "# target:      native --mutant id-int32-saturated over websocket",
+        "# requirement: ids.echo",
+        "# expected:    id ",
+        "# received:    id ",
+    ] {
+        assert!(text.contains(told), "no `{told}` in\n{text}");
+    }
+    let again = ["run", "--scenario", &file];
+    place
+        .hil(again.iter().chain(&["--mutant", "id-int32-saturated"]))
+        .end()
+        .exits(1);
+    let report = place.both_reports();
+    let alone = case(&report, "scenario/ids-1");
+    let all: BTreeSet<&str> = broken(alone);
+    assert!(all.contains("ids.echo"), "{alone:#}");
+    assert!(alone["repro"].as_str().unwrap().contains(&file));
+    // Its transcript is enough to judge it again.
+    place
+        .hil(["replay", "target/mcp-hil/latest"])
+        .end()
+        .exits(1)
+        .prints(&["ids.echo"]);
+    place.hil(again).end().exits(0);
+    // Over the other transport, too.
+    place
+        .hil(
+            again
+                .iter()
+                .chain(&["--transport", "mqtt", "--mutant", "id-int32-saturated"]),
+        )
+        .end()
+        .exits(1);
+}
+
+#[test]
+fn a_crash_is_one_failure_whatever_it_takes_with_it() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "argument-extra-panics", "--seed", "1"];
+    let only = ["--only", "properties/arguments", "--cases", "40"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.both_reports();
+    let found = case(&report, "properties/arguments");
+    let [failure] = &failures(found)[..] else {
+        panic!("{found:#}");
+    };
+    assert!(broken(found).contains("liveness.no-panic"), "{found:#}");
+    assert_eq!(failure["to"], 1, "{failure:#}");
+    assert!(failure["times"].as_u64().unwrap() > 1, "{failure:#}");
+    // It was restarted each time, and went on to the end.
+    assert_eq!(found["generated"]["inputs"], 40);
+    assert_eq!(
+        files(&place.latest().canonicalize().unwrap().join("failures")).len(),
+        1
+    );
+}
+
+#[test]
+fn what_needs_what_was_before_is_shown_with_it() {
+    let place = Place::new();
+    place
+        .hil(SATURATED.iter().chain(&["properties/ids"]))
+        .end()
+        .exits(1);
+    let report = place.report();
+    let late = |failure: &&Value| failure["requirements"][0] == "jsonrpc.one-answer";
+    let found = failures(case(&report, "properties/ids"));
+    // Two ids that the defect makes one, in two inputs.
+    let failure = found
+        .iter()
+        .find(late)
+        .unwrap_or_else(|| panic!("{found:#?}"));
+    assert_eq!(failure["to"], 2, "{failure:#}");
+    let file = file(&place, failure);
+    let again = ["run", "--scenario", &file];
+    place
+        .hil(again.iter().chain(&["--mutant", "id-int32-saturated"]))
+        .end()
+        .exits(1)
+        .prints(&["jsonrpc.one-answer"]);
+    place.hil(again).end().exits(0);
+}
+
+#[test]
+fn what_does_not_show_again_is_told_as_that() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "silent-reset", "--seed", "1"];
+    place
+        .hil(run.iter().chain(&["--only", "properties/ids"]))
+        .end()
+        .exits(1)
+        .prints(&["flaky ", "liveness.link-kept"]);
+    let report = place.report();
+    let found = case(&report, "properties/ids");
+    let failure = &failures(found)[0];
+    let second = failure["second_try"].as_str().expect("a second try");
+    let text = std::fs::read_to_string(file(&place, failure)).unwrap();
+    assert!(text.contains(&format!("# tried again: {second}")), "{text}");
+    assert!(broken(found).contains("liveness.no-reset"), "{found:#}");
+}
+
+/// A report without times, ports, tokens and names of folders, and without places in transcripts:
+/// the audio of a device comes between at its own pace.
+fn without_accidents(place: &Place) -> String {
+    let mut report = place.report();
+    let folder = report["run"]["run"].as_str().unwrap().to_owned();
+    for name in ["run", "started"] {
+        report["run"][name] = Value::Null;
+    }
+    fn scrub(value: &mut Value, folder: &str) {
+        match value {
+            Value::Object(members) => {
+                members.remove("took_us");
+                members.remove("seq");
+                for (name, value) in members {
+                    if name.starts_with("vision.") {
+                        *value = Value::Null;
+                    }
+                    scrub(value, folder);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| scrub(item, folder)),
+            Value::String(text) => *text = text.replace(folder, "RUN"),
+            _ => {}
+        }
+    }
+    scrub(&mut report, &folder);
+    serde_json::to_string_pretty(&report).unwrap()
+}
+
+#[rstest]
+#[case::good(&[], 0)]
+#[case::defective(&["--mutant", "id-int32-saturated"], 1)]
+#[case::crashing(&["--mutant", "argument-extra-panics"], 1)]
+fn the_same_seed_gives_the_same_report(#[case] more: &[&str], #[case] code: i32) {
+    let run = ["run", "--only", "properties/", "--seed"];
+    let outcome = |seed: &str| {
+        let place = Place::new();
+        let args = run
+            .iter()
+            .copied()
+            .chain([seed])
+            .chain(more.iter().copied());
+        place.hil(args).end().exits(code);
+        let transcript = place.read("target/mcp-hil/latest/transcripts/properties.ids.jsonl");
+        let inputs: Vec<String> = transcript
+            .lines()
+            .filter(|line| line.contains("\"generated\""))
+            .map(|line| {
+                let entry: Value = serde_json::from_str(line).unwrap();
+                entry["mark"]["generated"]["scenario"].to_string()
+            })
+            .collect();
+        (without_accidents(&place), inputs)
+    };
+    let (first, again, other) = (outcome("7"), outcome("7"), outcome("8"));
+    assert_eq!(first.1, again.1);
+    assert_eq!(first.0, again.0);
+    assert_ne!(first.1, other.1);
+}
+
+#[test]
+fn inputs_are_bounded_by_number_time_and_calls() {
+    let place = Place::new();
+    let run = |args: &[&str], code| {
+        let run = ["run", "--only", "properties/arguments"];
+        place.hil(run.iter().chain(args)).end().exits(code)
+    };
+    let inputs = |place: &Place| {
+        let report = place.report();
+        let generated = case(&report, "properties/arguments")["generated"].clone();
+        (generated["inputs"].clone(), generated["ended"].clone())
+    };
+    run(&["--cases", "3"], 0);
+    assert_eq!(inputs(&place), (3.into(), Value::Null));
+    run(&["--max-time", "1ms", "--cases", "1000"], 0);
+    let (number, why) = inputs(&place);
+    assert!(number.as_u64().unwrap() < 1000, "{number}");
+    assert!(why.as_str().unwrap().contains("--max-time"), "{why}");
+    run(&["--budget", "5"], 0);
+    let (_, why) = inputs(&place);
+    assert!(why.as_str().unwrap().contains("--budget"), "{why}");
+    let transcript = place.read("target/mcp-hil/latest/transcripts/properties.arguments.jsonl");
+    let sets = |line: &&str| {
+        let sent = line.contains("\"kind\":\"sent\"") && line.contains("tools/call");
+        sent && !line.contains("get_")
+    };
+    let calls = transcript.lines().filter(sets).count();
+    assert!(calls <= 5, "{calls}");
+}
+
+#[test]
+fn properties_can_be_switched_off() {
+    let place = Place::new();
+    place
+        .hil(["run", "--only", "ids/", "--cases", "0"])
+        .end()
+        .exits(0);
+    let off = ["run", "--only", "properties/ids", "--cases", "0"];
+    place.hil(off).end().exits(4).says(&["--cases 0", "hint: "]);
+    place.hil(["run", "--cases", "0"]).end().exits(0);
+    let report = place.report();
+    let none = |case: &Value| !case["case"].as_str().unwrap().starts_with("properties/");
+    assert!(report["cases"].as_array().unwrap().iter().all(none));
+}
+
+#[test]
+fn failures_that_are_kept_are_tried_first() {
+    let place = Place::new();
+    let keep = ["properties/ids", "--keep-failures"];
+    place.hil(SATURATED.iter().chain(&keep)).end().exits(1);
+    let kept = files(&place.path("regressions"));
+    assert!(!kept.is_empty());
+    // What is known is not kept twice.
+    place.hil(SATURATED.iter().chain(&keep)).end().exits(1);
+    assert_eq!(files(&place.path("regressions")), kept);
+
+    place
+        .hil(["run", "--cases", "0", "--mutant", "id-int32-saturated"])
+        .end()
+        .exits(1);
+    let report = place.report();
+    assert_eq!(report["cases"][1]["case"], "regression/ids-1");
+    assert_eq!(report["cases"][1]["verdict"], "fail");
+    place.hil(["run", "--only", "regression/"]).end().exits(0);
+    let report = place.report();
+    let passed = |case: &&Value| case["case"].as_str().unwrap().starts_with("regression/");
+    let number = report["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(passed)
+        .count();
+    assert_eq!(number, kept.len());
+    // A replay needs neither the folder nor the device.
+    std::fs::remove_dir_all(place.path("regressions")).unwrap();
+    place
+        .hil(["replay", "target/mcp-hil/latest"])
+        .end()
+        .exits(0);
+}
+
+#[rstest]
+#[case::own_id(
+    "title: t\nsteps:\n  - request: {method: ping, id: 1001}\n",
+    "mine.yaml:3"
+)]
+#[case::unknown(
+    "title: t\nsteps:\n  - reqest: {method: ping}\n",
+    "did you mean `request`?"
+)]
+fn a_bad_scenario_file_is_refused(#[case] text: &str, #[case] says: &str) {
+    let place = Place::new();
+    place.write("mine.yaml", text);
+    let run = ["run", "--scenario", "mine.yaml"];
+    place.hil(run).end().exits(2).says(&[says]);
+    place.write("kept/mine.yaml", text);
+    let run = ["run", "--regressions", "kept"];
+    place.hil(run).end().exits(2).says(&[says]);
+}
+
+#[rstest]
+#[case(&["--scenario", "nowhere.yaml"], "nowhere.yaml")]
+#[case(&["--regressions", "nowhere"], "nowhere")]
+#[case(&["--max-time", "soon"], "such as `90s`")]
+#[case(&["--only", "properties/idz"], "did you mean `properties/ids`?")]
+fn a_mistake_is_named(#[case] args: &[&str], #[case] says: &str) {
+    let place = Place::new();
+    let done = place.hil(["run"].iter().chain(args)).end();
+    assert!([Some(2), Some(4)].contains(&done.code), "{done}");
+    done.says(&[says]);
+}
+
+#[test]
+fn properties_are_listed_and_explained() {
+    let place = Place::new();
+    place
+        .hil(["list", "properties/"])
+        .end()
+        .exits(0)
+        .prints(&["properties/ids"]);
+    place
+        .hil(["explain", "properties/ids"])
+        .end()
+        .exits(0)
+        .prints(&["--only properties/ids"]);
+}
