@@ -55,12 +55,48 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             "jsonrpc.whitespace",
             (any_order(), proptest::bits::u32::ANY, blanks()).boxed(),
         ),
-        retyped(),
+        retyped(
+            "jsonrpc",
+            "jsonrpc.version-checked",
+            &[
+                json!(null),
+                json!(2),
+                json!("1.0"),
+                json!("2"),
+                json!(""),
+                json!("2.1"),
+                json!("2.0 "),
+                json!(["2.0"]),
+                json!(true),
+            ],
+            true,
+        ),
+        retyped(
+            "method",
+            "jsonrpc.method-required",
+            &[
+                json!(null),
+                json!(7),
+                json!(false),
+                json!(["tools/list"]),
+                json!({"tools/list": {}}),
+            ],
+            true,
+        ),
+        // Absent, null, true and arrays are read in different ways.
+        retyped(
+            "params",
+            "jsonrpc.params-structured",
+            &[json!("x"), json!("{}"), json!(""), json!(1), json!(-0.5)],
+            false,
+        ),
+        extended(ground),
+        unlike(),
         broken(&messages),
         wrapped(),
         strange_text(),
     ];
-    mixed(number, kinds, 4)
+    mixed(number, kinds, 6)
 }
 
 fn request(method: &str, params: Value) -> Value {
@@ -197,53 +233,93 @@ fn permuted(members: &Map<String, Value>, order: u32) -> Vec<(&String, &Value)> 
     all
 }
 
-/// Members that are missing or of another type: JSON, but no request.
-fn retyped() -> BoxedStrategy<Step> {
-    let others = |method: &str, changes: Vec<(&'static str, Option<Value>, &'static str)>| {
-        let legal = json!({"jsonrpc": "2.0", "id": "${id}", "method": method, "params": {}});
-        changes
-            .into_iter()
-            .map(|(name, value, requirement)| {
-                let mut changed = legal.clone();
-                match value {
-                    Some(value) => changed[name] = value,
-                    None => drop(
-                        changed
-                            .as_object_mut()
-                            .and_then(|all| all.shift_remove(name)),
-                    ),
-                }
-                step(Action::Send(Outgoing::Payload(changed))).answer(requirement, Answer::Refused)
-            })
-            .collect::<Vec<_>>()
+/// A member that is missing or of another type: JSON, but no request.
+fn retyped(
+    name: &'static str,
+    requirement: &'static str,
+    values: &[Value],
+    needed: bool,
+) -> BoxedStrategy<Step> {
+    let missing = needed.then_some(None);
+    let values: Vec<Option<Value>> = missing
+        .into_iter()
+        .chain(values.iter().cloned().map(Some))
+        .collect();
+    (one_of(vec!["tools/list", "initialize"]), one_of(values))
+        .prop_map(move |(method, value)| {
+            let mut changed =
+                json!({"jsonrpc": "2.0", "id": "${id}", "method": method, "params": {}});
+            match value {
+                Some(value) => changed[name] = value,
+                None => drop(
+                    changed
+                        .as_object_mut()
+                        .and_then(|all| all.shift_remove(name)),
+                ),
+            }
+            step(Action::Send(Outgoing::Payload(changed))).answer(requirement, Answer::Refused)
+        })
+        .boxed()
+}
+
+/// Members that mean nothing, or may be left out.
+fn extended(ground: &Ground) -> BoxedStrategy<Step> {
+    let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
+    let list = json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
+    let with = |name: &str, value: Value| {
+        let mut message = list.clone();
+        message[name] = value;
+        payload(message).answer("jsonrpc.extra-members", Answer::Result)
     };
-    let version = "jsonrpc.version-checked";
-    let method = "jsonrpc.method-required";
-    let params = "jsonrpc.params-structured";
-    let changes = || {
-        vec![
-            ("jsonrpc", None, version),
-            ("jsonrpc", Some(json!(2)), version),
-            ("jsonrpc", Some(json!("2.1")), version),
-            ("jsonrpc", Some(json!("2.0 ")), version),
-            ("jsonrpc", Some(json!(null)), version),
-            ("jsonrpc", Some(json!(["2.0"])), version),
-            ("jsonrpc", Some(json!(true)), version),
-            ("method", None, method),
-            ("method", Some(json!(null)), method),
-            ("method", Some(json!(7)), method),
-            ("method", Some(json!(false)), method),
-            ("method", Some(json!(["tools/list"])), method),
-            ("method", Some(json!({"tools/list": {}})), method),
-            ("params", Some(json!("x")), params),
-            ("params", Some(json!("{}")), params),
-            ("params", Some(json!(1)), params),
-            ("params", Some(json!(-0.5)), params),
-        ]
-    };
-    let mut all = others("tools/list", changes());
-    all.extend(others("initialize", changes()));
+    let mut all = vec![
+        with("mcpHil", json!(true)),
+        with("tag", json!([1, {"id": 5, "method": "x"}])),
+        with("session_id", json!("other")),
+        with("", json!("")),
+        step(Action::Send(Outgoing::Envelope(
+            json!({"session_id": "${session}", "mcpHil": {"type": "hello", "payload": [1]},
+            "type": "mcp", "payload": list, "id": 12, "method": "tools/call"}),
+        )))
+        .answer("envelope.extra-members", Answer::Result),
+    ];
+    if ground.can("nullary") {
+        let called = |params: Value| request("tools/call", params);
+        let send = |message: Value, requirement| {
+            let text = message.to_string().replace(&format!("\"{ID}\""), "${id}");
+            raw(text).answer(requirement, Answer::Result)
+        };
+        let tool = json!("${nullary.tool}");
+        all.extend([
+            send(called(json!({"name": tool})), "call.no-arguments"),
+            send(called(json!({"arguments": {}, "name": tool})), "call.success"),
+            send(called(json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 7}})), "call.meta-ignored"),
+            send(called(json!({"_meta": {"mcpHil": {"name": "x", "arguments": []}}, "name": tool, "arguments": {}})), "call.meta-ignored"),
+        ]);
+    }
     one_of(all)
+}
+
+/// Members in other case, and responses to what nobody has asked.
+fn unlike() -> BoxedStrategy<Step> {
+    let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
+    let cased = |message: Value| payload(message).answer("jsonrpc.case-sensitive", Answer::Refused);
+    let response = |message: Value| {
+        payload(message)
+            .answer("jsonrpc.response-ignored", Answer::None)
+            .lives("jsonrpc.response-ignored")
+    };
+    one_of(vec![
+        cased(json!({"jsonrpc": "2.0", "METHOD": "tools/list", "params": {}, "id": "${id}"})),
+        cased(json!({"jsonrpc": "2.0", "Method": "tools/list", "params": {}, "id": "${id}"})),
+        cased(json!({"JSONRPC": "2.0", "method": "tools/list", "params": {}, "id": "${id}"})),
+        response(json!({"jsonrpc": "2.0", "id": "${id}", "result": {}})),
+        response(
+            json!({"jsonrpc": "2.0", "id": "${id}", "result": {"tools": [], "nextCursor": "x"}}),
+        ),
+        response(
+            json!({"jsonrpc": "2.0", "id": "${id}", "error": {"code": -32601, "message": "mcp-hil asks nothing"}}),
+        ),
+    ])
 }
 
 /// What a mutation does to a text.
