@@ -1,7 +1,7 @@
 //! Scripted stimuli with their expectations, as data.
 //!
 //! [`Case::load`] reads one YAML file; [`Case::flatten`] unrolls its tables; [`Scope`] fills in
-//! variables; [`write`] writes a case as such a file; [`Matcher`] compares an answer with what is expected; [`GivenIds`] finds ids that two
+//! variables; [`write()`] writes a case as such a file; [`Matcher`] compares an answer with what is expected; [`GivenIds`] finds ids that two
 //! files give.
 
 mod given;
