@@ -74,7 +74,7 @@ const EXPECT: [&str; 11] = [
 const ANSWERS: [&str; 5] = ["result", "error", "refused", "any", "none"];
 
 /// Variables that the harness provides, and the capability that each needs.
-const DISCOVERED: [(&str, &str); 21] = [
+const DISCOVERED: [(&str, &str); 22] = [
     ("nullary.tool", "nullary"),
     ("integer.tool", "integer"),
     ("integer.argument", "integer"),
@@ -95,6 +95,7 @@ const DISCOVERED: [(&str, &str); 21] = [
     ("tools.last", "tools"),
     ("vision.url", "camera"),
     ("vision.token", "camera"),
+    ("vision.other_token", "camera"),
     ("vision.reply", "camera"),
 ];
 
