@@ -285,11 +285,24 @@ mod tests {
 
     #[test]
     fn the_reason_of_an_end_comes_first() {
-        let slugs = ["ids.echo", "liveness.no-reset", "liveness.no-panic", "call.success"];
+        let slugs = [
+            "ids.echo",
+            "liveness.no-reset",
+            "liveness.no-panic",
+            "call.success",
+        ];
         let found = slugs.map(|slug| broken("c", slug, "", "")).to_vec();
         let sorted = in_order(outcome(found)).judgements;
-        let sorted: Vec<_> = sorted.iter().map(|judgement| judgement.requirement).collect();
-        let wanted = ["liveness.no-panic", "liveness.no-reset", "ids.echo", "call.success"];
+        let sorted: Vec<_> = sorted
+            .iter()
+            .map(|judgement| judgement.requirement)
+            .collect();
+        let wanted = [
+            "liveness.no-panic",
+            "liveness.no-reset",
+            "ids.echo",
+            "call.success",
+        ];
         assert_eq!(sorted, wanted);
     }
 
