@@ -5,6 +5,8 @@
 //! be refused for reasons that no schema tells. Steps of the volume beyond their bounds are left out:
 //! the documents let a device stop at the bound, or count 0 as left out.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -20,20 +22,29 @@ use crate::scenario::{Answer, Step};
 type Op = Vec<Step>;
 
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
-    let tools: Vec<&Tool> = ground
-        .tools()
-        .iter()
-        .filter(|tool| !tool.arguments.is_empty())
-        .collect();
-    let mut kinds = Vec::new();
-    for tool in tools {
-        for argument in &tool.arguments {
-            kinds.extend(of_argument(ground, tool, argument));
-        }
+    // With few draws the order matters: first what shows in the status, then an argument of each type,
+    // then further ones of the same types.
+    let mut arguments: Vec<(&Tool, &Argument)> = Vec::new();
+    for tool in ground.tools() {
+        arguments.extend(tool.arguments.iter().map(|argument| (tool, argument)));
     }
+    let mut types = BTreeSet::new();
+    arguments.sort_by_key(|(tool, argument)| {
+        let kind = match argument.kind {
+            Kind::Integer { .. } => 'i',
+            Kind::Boolean => 'b',
+            Kind::Text { .. } => 't',
+            Kind::Other => 'o',
+        };
+        shown_at(ground, tool).is_none() && !types.insert((kind, argument.required))
+    });
+    let kinds = arguments
+        .iter()
+        .flat_map(|(tool, argument)| of_argument(ground, tool, argument))
+        .collect();
     let touches = ground.has_volume();
     let back = put_back(ground);
-    mixed(number, kinds, 2)
+    mixed(number, kinds, 6)
         .prop_map(move |ops: Vec<Op>| {
             let mut steps = ops.concat();
             if touches && !steps.is_empty() {
@@ -246,16 +257,20 @@ fn bad_integers(
             kinds.push(refused("arguments.overflow", one_of(wrapped.collect())));
         }
     }
-    let fraction = match maximum {
-        Some(high) => one_of(vec![
-            format!("{middle}.5"),
-            format!("{middle}.0001"),
-            format!("{high}.99"),
-            "0.5".to_owned(),
-            "5e-1".to_owned(),
-        ]),
-        None => one_of(vec![format!("{middle}.5"), "0.5".to_owned()]),
-    };
+    let mut fractions = vec![
+        format!("{middle}.5"),
+        format!("{middle}.0001"),
+        "0.5".to_owned(),
+        "5e-1".to_owned(),
+    ];
+    // Cut or rounded, these are the bounds.
+    fractions.extend(maximum.map(|high| format!("{high}.99")));
+    fractions.extend(minimum.map(|low| match low {
+        0 => "-0.5".to_owned(),
+        1.. => format!("{}.9", low - 1),
+        _ => format!("{low}.5"),
+    }));
+    let fraction = one_of(fractions);
     kinds.push(refused("arguments.fraction", fraction));
     if argument.default.is_some() {
         let wrong = [
@@ -287,6 +302,7 @@ fn bad_integers(
         json!([]),
         json!({}),
         json!({"value": middle}),
+        json!({"v": middle, "w": 1}),
         json!([[middle]]),
     ];
     kinds.push(refused(

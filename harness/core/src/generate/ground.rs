@@ -79,6 +79,12 @@ impl Ground {
         &self.tools
     }
 
+    /// Names of all tools, callable or not.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let listed = self.facts.tools.iter().chain(&self.facts.user_tools);
+        listed.map(String::as_str)
+    }
+
     /// The level that the device had before the run.
     pub(crate) fn level(&self) -> Option<&Value> {
         self.facts.variables.get("status.volume")

@@ -10,10 +10,16 @@
 //! an answer open, only that the device lives.
 
 mod arguments;
+mod concurrency;
 mod ground;
 mod ids;
+mod json;
+mod methods;
+mod pages;
 mod parts;
+mod state;
 mod steps;
+mod strings;
 
 use std::fmt;
 
@@ -37,7 +43,7 @@ pub struct Property {
 }
 
 /// All properties, in the order in which they are tried.
-pub const PROPERTIES: [Property; 2] = [
+pub const PROPERTIES: [Property; 8] = [
     Property {
         id: "properties/ids",
         title: "Ids of every kind come back unchanged, or the request is refused without effect",
@@ -49,6 +55,42 @@ pub const PROPERTIES: [Property; 2] = [
         title: "Arguments that obey a tool's own schema are accepted, others refused without effect",
         needs: &["tools"],
         steps: arguments::steps,
+    },
+    Property {
+        id: "properties/strings",
+        title: "Hostile text of any length is answered with valid JSON, or survived",
+        needs: &[],
+        steps: strings::steps,
+    },
+    Property {
+        id: "properties/pagination",
+        title: "Every tool is listed once, cursors are repeatable, foreign ones yield nothing",
+        needs: &["tools"],
+        steps: pages::steps,
+    },
+    Property {
+        id: "properties/methods",
+        title: "What does not exist is refused in the right way",
+        needs: &[],
+        steps: methods::steps,
+    },
+    Property {
+        id: "properties/json",
+        title: "Other spellings of a request are understood, what is no request gives no success",
+        needs: &[],
+        steps: json::steps,
+    },
+    Property {
+        id: "properties/concurrency",
+        title: "Requests in flight together are each answered once",
+        needs: &[],
+        steps: concurrency::steps,
+    },
+    Property {
+        id: "properties/state",
+        title: "The level follows every sequence of commands",
+        needs: &["status", "volume"],
+        steps: state::steps,
     },
 ];
 

@@ -272,3 +272,137 @@ fn ids_are_found_and_shrunk_to_one_exchange() {
         assert!(number < 60 && tries < 60, "{number} {tries}");
     }
 }
+
+/// Whether some message of the case holds the text, as it is written.
+fn says(case: &Case, text: &str) -> bool {
+    messages(&case.steps).iter().any(|message| match message {
+        Outgoing::PayloadText(sent) | Outgoing::Text(sent) => sent.contains(text),
+        Outgoing::Request { method, params, .. } => {
+            method.as_str().is_some_and(|method| method.contains(text))
+                || params
+                    .as_ref()
+                    .is_some_and(|params| params.to_string().contains(text))
+        }
+        Outgoing::Payload(payload) | Outgoing::Envelope(payload) => {
+            payload.to_string().contains(text)
+        }
+        _ => false,
+    })
+}
+
+/// What each property is for is drawn soon, and shrinks to what matters.
+#[rstest::rstest]
+#[case("properties/arguments", "101", 3)]
+#[case("properties/arguments", "\"volume\":-1", 2)]
+#[case("properties/arguments", "BRIGHTNESS", 2)]
+#[case("properties/arguments", "\"enabled\":\"true\"", 2)]
+#[case("properties/arguments", ".99", 3)]
+#[case("properties/arguments", "4294967", 2)]
+#[case("properties/strings", "\\\"", 1)]
+#[case("properties/strings", "\\u0000", 1)]
+#[case("properties/strings", "\\ud800", 1)]
+#[case("properties/strings", "\u{10ffff}", 1)]
+#[case("properties/strings", "\u{202e}", 1)]
+#[case("properties/strings", ":60000}", 1)]
+#[case("properties/pagination", "${cursor.second}~", 1)]
+#[case("properties/pagination", "99999", 1)]
+#[case("properties/methods", "TOOLS/LIST", 1)]
+#[case("properties/methods", "SELF.GET_DEVICE_STATUS", 1)]
+#[case("properties/json", "\\u006", 1)]
+#[case("properties/json", "\r", 1)]
+#[case("properties/json", "[{\"jsonrpc\"", 1)]
+#[case("properties/concurrency", "self.mcp_hil.no_such_tool", 1)]
+#[case("properties/state", "self.audio_speaker.mute", 6)]
+fn what_a_property_is_for_is_drawn_and_shrinks(
+    #[case] property: &str,
+    #[case] text: &str,
+    #[case] left: usize,
+) {
+    let (case, number, tries) = found(property, |case| says(case, text));
+    assert!(exchanges(&case.steps) <= left, "{case:?}");
+    assert!(number < 400 && tries < 60, "number {number}, {tries} tries");
+}
+
+#[test]
+fn sixteen_are_in_flight_at_most_and_shrink_to_those_that_matter() {
+    let flying = |case: &Case| match &case.steps[0].action {
+        Action::Burst(inner) => inner.len(),
+        _ => 0,
+    };
+    let (ground, property) = (
+        ground(Trust::Simulated),
+        Property::named("properties/concurrency").unwrap(),
+    );
+    let most = (0..200)
+        .map(|number| flying(&Draw::new(property, &ground, 3, number).case()))
+        .max();
+    assert_eq!(most, Some(16));
+    let (case, _, tries) = found("properties/concurrency", |case| flying(case) >= 4);
+    assert_eq!(flying(&case), 4);
+    assert!(tries < 60, "{tries}");
+}
+
+#[test]
+fn what_is_read_after_a_sequence_follows_from_it() {
+    let ground = ground(Trust::Simulated);
+    let property = Property::named("properties/state").unwrap();
+    // A device that does as the documents say, in the small.
+    for number in 0..300 {
+        let case = Draw::new(property, &ground, 11, number).case();
+        let (mut level, mut kept, mut brightness) = (70_i64, None::<i64>, 75_i64);
+        for step in &case.steps {
+            let Action::Send(Outgoing::Request {
+                method,
+                params: Some(params),
+                id: None,
+            }) = &step.action
+            else {
+                let status = json!({"json": {"audio_speaker": {"volume": level, "muted": kept.is_some()},
+                    "screen": {"brightness": brightness}}});
+                // A message under a string id is dropped.
+                if matches!(step.action, Action::Send(Outgoing::Request { .. })) {
+                    continue;
+                }
+                for (at, matcher) in step.expect.iter().flat_map(|expect| &expect.parts) {
+                    let shown = status.pointer(at);
+                    let tested = matcher
+                        .test(&crate::scenario::Scope::default(), shown)
+                        .unwrap();
+                    assert!(tested.is_ok(), "{tested:?}\n{}", write(&case, &[]));
+                }
+                continue;
+            };
+            let arguments = &params["arguments"];
+            let by = arguments
+                .get("step")
+                .map_or(Some(10), Value::as_i64)
+                .unwrap_or(0);
+            match (
+                method.as_str(),
+                params["name"]
+                    .as_str()
+                    .and_then(|name| name.rsplit_once('.')),
+            ) {
+                (Some("tools/call"), Some(("self.audio_speaker", "set_volume"))) => {
+                    if let Some(to) = arguments["volume"]
+                        .as_i64()
+                        .filter(|to| (0..=100).contains(to))
+                    {
+                        (level, kept) = (to, None);
+                    }
+                }
+                (_, Some(("self.audio_speaker", "volume_up"))) => level = (level + by).min(100),
+                (_, Some(("self.audio_speaker", "volume_down"))) => level = (level - by).max(0),
+                (_, Some(("self.audio_speaker", "mute"))) => {
+                    kept.get_or_insert(level);
+                    level = 0;
+                }
+                (_, Some(("self.audio_speaker", "unmute"))) => level = kept.take().unwrap_or(level),
+                (_, Some(("self.screen", "set_brightness"))) => {
+                    brightness = arguments["brightness"].as_i64().unwrap();
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Up to 16 messages in flight, of mixed kinds: each request gets one answer, its own, in any order.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::Ground;
+use super::parts::mixed;
+use super::steps::{
+    self, NO_METHOD, NO_TOOL, SET_VOLUME, call, good, list, one_of, put_back, request, step,
+};
+use crate::scenario::{Action, Answer, Outgoing, Step};
+
+/// Most messages in flight.
+const IN_FLIGHT: usize = 16;
+
+const SLUG: &str = "jsonrpc.in-flight";
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let mut kinds = vec![
+        Just(good().answer(SLUG, Answer::Result)).boxed(),
+        Just(tools(list())).boxed(),
+        "[a-z]{0,8}"
+            .prop_map(|name| {
+                request(&format!("{NO_METHOD}{name}"), json!({})).answer(SLUG, Answer::Error)
+            })
+            .boxed(),
+        Just(tools(request("tools/list", json!({"cursor": ""})))).boxed(),
+        Just(tools(request("tools/list", json!({"withUserTools": true})))).boxed(),
+        one_of(vec!["notifications/mcp_hil", "notifications/initialized"])
+            .prop_map(notify)
+            .boxed(),
+    ];
+    if ground.can("nullary") {
+        let content = json!({"content": {"$type": "array"}});
+        let called = steps::nullary()
+            .answer(SLUG, Answer::Result)
+            .shows(SLUG, "/result", content);
+        kinds.push(Just(called).boxed());
+    }
+    if ground.can("tools") {
+        kinds.push(Just(call(NO_TOOL, json!({})).answer(SLUG, Answer::Refused)).boxed());
+    }
+    let levels = ground.has_volume();
+    if levels {
+        kinds.push(
+            (0..=100_u8)
+                .prop_map(|level| {
+                    call(SET_VOLUME, json!({"volume": level})).answer(SLUG, Answer::Result)
+                })
+                .boxed(),
+        );
+        kinds.push(
+            one_of(vec![json!(101), json!("50"), json!(null), json!(50.5)])
+                .prop_map(|level| {
+                    call(SET_VOLUME, json!({"volume": level})).answer(SLUG, Answer::Refused)
+                })
+                .boxed(),
+        );
+        let shown = json!({"audio_speaker": {"volume": {"$range": [0, 100]}}});
+        kinds.push(
+            Just(
+                steps::status()
+                    .answer(SLUG, Answer::Result)
+                    .shows(SLUG, "/json", shown),
+            )
+            .boxed(),
+        );
+    }
+    let back = put_back(ground);
+    mixed(number, kinds, IN_FLIGHT - 1)
+        .prop_map(move |messages| {
+            let set: Vec<_> = messages.iter().filter_map(level).collect();
+            let mut steps = vec![step(Action::Burst(messages))];
+            if !set.is_empty() {
+                // Which of them came last is free; another level is not.
+                steps.push(steps::status().shows(
+                    "volume.set",
+                    "/json/audio_speaker/volume",
+                    json!({"$in": set}),
+                ));
+                steps.push(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+fn tools(message: Step) -> Step {
+    message.answer(SLUG, Answer::Result).shows(
+        SLUG,
+        "/result",
+        json!({"tools": {"$type": "array"}}),
+    )
+}
+
+fn notify(method: &str) -> Step {
+    step(Action::Send(Outgoing::Notify {
+        method: method.into(),
+        params: None,
+    }))
+}
+
+/// The level that a message sets with good reason.
+fn level(message: &Step) -> Option<serde_json::Value> {
+    let Action::Send(Outgoing::Request {
+        params: Some(params),
+        ..
+    }) = &message.action
+    else {
+        return None;
+    };
+    let accepted = message
+        .expect
+        .iter()
+        .any(|expect| expect.answer == Some(Answer::Result));
+    params
+        .pointer("/arguments/volume")
+        .filter(|_| accepted)
+        .cloned()
+}

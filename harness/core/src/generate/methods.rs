@@ -1,0 +1,228 @@
+//! Names of methods and tools that do not exist, and calls that lack what a call must have: the
+//! right kind of answer, with the right code.
+//!
+//! Variants are made of tools that may be called only: a device that does not compare names exactly
+//! would execute them.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Ground;
+use super::parts::mixed;
+use super::steps::{call, object, one_of, put_back, request, step};
+use crate::scenario::{Action, Answer, Outgoing, Step};
+
+/// Methods that devices have; variants of them are other methods.
+const KNOWN: [&str; 3] = ["tools/list", "tools/call", "initialize"];
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let mut kinds = vec![
+        ("mcp_hil(/[a-z_]{0,12}){0,3}", params())
+            .prop_map(|(name, params)| unknown_method(&name, params))
+            .boxed(),
+        (
+            one_of(KNOWN.into_iter().flat_map(variants).collect()),
+            params(),
+        )
+            .prop_map(|(name, params)| {
+                request(&name, params).answer("errors.method-exact", Answer::Error)
+            })
+            .boxed(),
+        (
+            one_of(
+                [
+                    "tools",
+                    "tools/",
+                    "tools/list/",
+                    "tools/call2",
+                    "list",
+                    "rpc.mcp_hil",
+                    "/",
+                    ".",
+                    "null",
+                    "%s",
+                    "..",
+                    "0",
+                ]
+                .to_vec(),
+            ),
+            params(),
+        )
+            .prop_map(|(name, params)| unknown_method(name, params))
+            .boxed(),
+    ];
+    if ground.can("tools") {
+        kinds.push(
+            "mcp_hil(\\.[a-z_]{0,12}){0,3}"
+                .prop_map(unknown_tool)
+                .boxed(),
+        );
+        kinds.push(
+            one_of(
+                [
+                    "",
+                    " ",
+                    "self",
+                    "self.",
+                    ".",
+                    "self.mcp_hil",
+                    "null",
+                    "0",
+                    "tools/list",
+                    "%n",
+                ]
+                .to_vec(),
+            )
+            .prop_map(|name| unknown_tool(name.to_owned()))
+            .boxed(),
+        );
+        kinds.push(bad_params());
+    }
+    let known: Vec<&str> = ground.names().collect();
+    let near: Vec<String> = ground
+        .tools()
+        .iter()
+        .filter(|tool| tool.arguments.is_empty())
+        .flat_map(|tool| variants(&tool.name))
+        .filter(|name| !known.contains(&name.as_str()))
+        .collect();
+    if ground.can("nullary") && !near.is_empty() {
+        let near = one_of(near)
+            .prop_map(|name| call(&name, json!({})).answer("call.name-exact", Answer::Refused));
+        kinds.push(near.boxed());
+    }
+    if let Some(bad) = bad_arguments(ground) {
+        kinds.push(bad);
+    }
+    let back = ground.has_volume().then(|| put_back(ground));
+    mixed(number, kinds, 4)
+        .prop_map(move |mut steps| {
+            let touched = steps.iter().any(|step| step.unchanged.is_some());
+            steps.extend(back.clone().filter(|_| touched));
+            steps
+        })
+        .boxed()
+}
+
+fn params() -> BoxedStrategy<Value> {
+    one_of(vec![
+        json!({}),
+        json!({"capabilities": {}}),
+        json!({"name": "x", "arguments": {}}),
+        json!({"cursor": ""}),
+    ])
+}
+
+fn unknown_method(name: &str, params: Value) -> Step {
+    request(name, params)
+        .answer("errors.method-not-found", Answer::Error)
+        .if_error("errors.method-not-found-code", json!({"code": -32601}))
+}
+
+fn unknown_tool(name: String) -> Step {
+    call(&name, json!({}))
+        .answer("call.unknown-tool-refused", Answer::Refused)
+        .if_error(
+            "call.unknown-tool-code",
+            json!({"code": {"$in": [-32601, -32602]}}),
+        )
+}
+
+/// The name in other case, with a character more, or without its last one.
+fn variants(name: &str) -> Vec<String> {
+    let mut first = name.chars();
+    let title: String = first
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(first)
+        .collect();
+    let mut shorter = name.to_owned();
+    shorter.pop();
+    let more = [" ", ".", "/", "\t", "x", "\u{200b}"]
+        .iter()
+        .map(|more| format!("{name}{more}"));
+    let before = [" ", "\n", "/"].iter().map(|more| format!("{more}{name}"));
+    let mut all: Vec<String> = [name.to_uppercase(), title, shorter]
+        .into_iter()
+        .chain(more)
+        .chain(before)
+        .collect();
+    all.retain(|other| other != name && !other.is_empty());
+    all
+}
+
+/// Calls without a name that is a string.
+fn bad_params() -> BoxedStrategy<Step> {
+    let of = |params: Option<Value>, requirement| {
+        let outgoing = Outgoing::Request {
+            method: "tools/call".into(),
+            params,
+            id: None,
+        };
+        step(Action::Send(outgoing))
+            .answer(requirement, Answer::Refused)
+            .if_error("errors.invalid-params-code", json!({"code": -32602}))
+    };
+    let names = [
+        json!(null),
+        json!(42),
+        json!(0),
+        json!(true),
+        json!(["self.get_device_status"]),
+        json!({"name": "self.get_device_status"}),
+        json!(1.5),
+    ];
+    let mut all = vec![
+        of(Some(json!({})), "call.missing-name"),
+        of(Some(json!({"arguments": {}})), "call.missing-name"),
+        of(
+            Some(json!({"Name": "mcp_hil", "arguments": {}})),
+            "call.missing-name",
+        ),
+        of(None, "call.params-required"),
+    ];
+    // No document tells the code of these.
+    all.last_mut().expect("four").expect.truncate(1);
+    all.extend(names.map(|name| {
+        let mut bad = of(
+            Some(json!({"name": name, "arguments": {}})),
+            "call.name-type",
+        );
+        bad.expect.truncate(1);
+        bad
+    }));
+    one_of(all)
+}
+
+/// Arguments that are no object, of a tool that has an integer.
+fn bad_arguments(ground: &Ground) -> Option<BoxedStrategy<Step>> {
+    if !ground.can("integer") {
+        return None;
+    }
+    let tool = ground
+        .tools()
+        .iter()
+        .find(|tool| tool.arguments.iter().any(|one| one.required))?;
+    let argument = tool.arguments.iter().find(|one| one.required)?.name.clone();
+    let name = tool.name.clone();
+    let text = Value::Object(object(&argument, 60.into())).to_string();
+    let values = vec![
+        json!([60]),
+        json!([]),
+        json!(argument),
+        json!(text),
+        json!(60),
+        json!(""),
+        json!([{}]),
+    ];
+    Some(
+        one_of(values)
+            .prop_map(move |arguments| {
+                call(&name, arguments)
+                    .answer("call.arguments-object", Answer::Refused)
+                    .without_effect("call.arguments-object")
+            })
+            .boxed(),
+    )
+}

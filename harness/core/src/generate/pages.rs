@@ -1,0 +1,137 @@
+//! Pages of the list: every tool once, cursors that can be asked for again, and cursors that the
+//! device never gave.
+//!
+//! What a listing must hold is judged on every transcript; here it is provoked, in any order.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Ground;
+use super::parts::mixed;
+use super::steps::{NO_METHOD, list, one_of, request, step};
+use crate::scenario::{Action, Answer, Step};
+
+/// Exchanges that belong together.
+type Op = Vec<Step>;
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let names: Vec<String> = ground.names().map(str::to_owned).collect();
+    let foreign = one_of(
+        [
+            "mcp-hil.no-such-cursor",
+            " ",
+            "99999",
+            "-1",
+            "null",
+            "\u{0}",
+            "\\",
+            "\"",
+            "\u{1F600}",
+            "${repeat:mcp-hil:64}",
+        ]
+        .to_vec(),
+    )
+    .prop_map(|cursor| vec![unknown(cursor)]);
+    // A cursor of stock firmware is the name of a tool.
+    let drawn = "mcp-hil[a-z.=/+-]{1,24}".prop_map(move |cursor| match names.contains(&cursor) {
+        true => vec![unknown("mcp-hil")],
+        false => vec![unknown(&cursor)],
+    });
+    let flags = vec![None, Some(json!(true)), Some(json!(false))];
+    let mut kinds = vec![
+        one_of(flags).prop_map(|flag| vec![walk(flag)]).boxed(),
+        foreign.boxed(),
+        one_of(vec![
+            json!({"cursor": ""}),
+            json!({"withUserTools": false}),
+            json!({"mcpHil": 1}),
+        ])
+        .prop_map(same_first_page)
+        .boxed(),
+        drawn.boxed(),
+        Just(vec![walk(Some(json!(true))), walk(None)]).boxed(),
+        Just(vec![request(NO_METHOD, json!({})), walk(None)]).boxed(),
+    ];
+    if ground.can("pages") {
+        kinds.push((1..=3_usize).prop_map(repeated).boxed());
+        // No digit: the cursor may be one.
+        let mutants = [
+            "${cursor.second}~",
+            "~${cursor.second}",
+            "${cursor.second} ",
+            "${cursor.second}${cursor.second}~",
+            "${cursor.second}\n",
+        ];
+        kinds.push(
+            one_of(mutants.to_vec())
+                .prop_map(|cursor| vec![unknown(cursor)])
+                .boxed(),
+        );
+    }
+    mixed(number, kinds, 2)
+        .prop_map(|ops: Vec<Op>| ops.concat())
+        .boxed()
+}
+
+/// All pages.
+fn walk(with_user_tools: Option<Value>) -> Step {
+    step(Action::List {
+        with_user_tools,
+        cursor: None,
+    })
+}
+
+/// A cursor that was never given.
+fn unknown(cursor: &str) -> Step {
+    request("tools/list", json!({"cursor": cursor}))
+        .answer("list.cursor-unknown-refused", Answer::Any)
+        .shows(
+            "list.cursor-unknown-refused",
+            "/result/tools/0",
+            json!({"$absent": true}),
+        )
+        .if_error("list.cursor-unknown-code", json!({"code": -32602}))
+}
+
+/// Ways to ask for the first page, which is the same each time.
+fn same_first_page(params: Value) -> Op {
+    let requirement = match params.get("cursor") {
+        Some(_) => "list.cursor-empty",
+        None => "list.stable",
+    };
+    let mut first = list();
+    first.bind.insert("first".into(), "/result/tools".into());
+    let again = request("tools/list", params)
+        .answer(requirement, Answer::Result)
+        .shows(requirement, "/result/tools", json!({"$exact": "${first}"}));
+    vec![first, again]
+}
+
+/// The second page so many times more, and the first once more.
+fn repeated(times: usize) -> Op {
+    let mut first = list();
+    first.bind.insert("first".into(), "/result/tools".into());
+    first
+        .bind
+        .insert("cursor".into(), "/result/nextCursor".into());
+    let page = || {
+        request("tools/list", json!({"cursor": "${cursor}"}))
+            .answer("list.cursor-repeatable", Answer::Result)
+    };
+    let mut second = page();
+    second.bind.insert("second".into(), "/result/tools".into());
+    let mut op = vec![first, second];
+    let same = |step: Step, name: &str| {
+        step.shows(
+            "list.cursor-repeatable",
+            "/result/tools",
+            json!({"$exact": name}),
+        )
+    };
+    op.extend((0..times).map(|_| same(page(), "${second}")));
+    op.push(same(
+        list().answer("list.cursor-repeatable", Answer::Result),
+        "${first}",
+    ));
+    op
+}

@@ -1,0 +1,401 @@
+//! Sequences of commands against a model of the level: what the status shows after each, with
+//! refused commands in between that change nothing.
+//!
+//! Where documents leave the next state open (a level set while muted, a step beyond the bound), the
+//! model says so and expects nothing until a command makes it known again.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::Ground;
+use super::parts::mixed;
+use super::steps::{self, SET_BRIGHTNESS, SET_VOLUME, call, one_of, put_back, request};
+use crate::scenario::{Answer, Step};
+
+const UP: &str = "self.audio_speaker.volume_up";
+const DOWN: &str = "self.audio_speaker.volume_down";
+const MUTE: &str = "self.audio_speaker.mute";
+const UNMUTE: &str = "self.audio_speaker.unmute";
+
+/// Most commands of a case: each is followed by a reading.
+const COMMANDS: usize = 8;
+
+#[derive(Debug, Clone)]
+enum Command {
+    Set(i64),
+    /// By this many; absent means by ten.
+    Up(Option<i64>),
+    Down(Option<i64>),
+    Mute,
+    Unmute,
+    Brightness(i64),
+    /// A step of 0, or beyond 100: up or down by this many.
+    OddStep(bool, i64),
+    /// A call under a string id.
+    Nameless(&'static str, Value),
+    /// A message that must be refused, and the requirement that it changes nothing.
+    Refused(Box<Step>, &'static str),
+}
+
+/// What is known of the level, and the requirement that made it so.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Level {
+    Known(i64, &'static str),
+    /// Muted so many times at this level.
+    Muted(i64, usize),
+    /// Anything; whether it is muted.
+    Open(bool),
+}
+
+pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
+    if !ground.has_volume() {
+        return Just(Vec::new()).boxed();
+    }
+    let alone =
+        |commands: BoxedStrategy<Command>| commands.prop_map(|command| vec![command]).boxed();
+    let bounds = || one_of(vec![0, 100, 1, 99, 10, 95]);
+    let mut kinds = vec![
+        alone((0..=100_i64).prop_map(Command::Set).boxed()),
+        alone(bounds().prop_map(Command::Set).boxed()),
+        alone(refused()),
+    ];
+    let mut nameless = vec![
+        (SET_VOLUME, json!({"volume": 65})),
+        (SET_VOLUME, json!({"volume": 0})),
+    ];
+    if ground.can("volume.step") && ground.callable(UP) && ground.callable(DOWN) {
+        let by = || proptest::option::of(prop_oneof![1..=10_i64, 1..=100_i64]);
+        kinds.push(alone(by().prop_map(Command::Up).boxed()));
+        kinds.push(alone(by().prop_map(Command::Down).boxed()));
+        // To the bound exactly, and beyond it.
+        let up = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
+            vec![
+                Command::Set(100 - by),
+                Command::Up(Some((by + more * 5).min(100))),
+            ]
+        });
+        let down = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
+            vec![
+                Command::Set(by),
+                Command::Down(Some((by + more * 5).min(100))),
+            ]
+        });
+        kinds.push(up.boxed());
+        kinds.push(down.boxed());
+        let odd = one_of(vec![0, 101, 266, 300, 65_546, i64::from(i32::MAX)]);
+        let odd = (any::<bool>(), odd)
+            .prop_map(|(up, by)| vec![Command::Set(40), Command::OddStep(up, by)]);
+        kinds.push(odd.boxed());
+        nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
+    }
+    let mutes = ground.can("mute") && ground.callable(MUTE) && ground.callable(UNMUTE);
+    if mutes {
+        kinds.push(Just(vec![Command::Mute]).boxed());
+        kinds.push(Just(vec![Command::Unmute]).boxed());
+        // States, not changes: each unmute brings the level of its mutes back.
+        let levels = prop_oneof![bounds(), 0..=100_i64];
+        let round = (levels, 1..=3_usize).prop_map(|(level, times)| {
+            let mutes = std::iter::repeat_n(Command::Mute, times);
+            std::iter::once(Command::Set(level))
+                .chain(mutes)
+                .chain([Command::Unmute])
+                .collect()
+        });
+        kinds.push(round.boxed());
+        nameless.extend([(MUTE, json!({})), (UNMUTE, json!({}))]);
+    }
+    if ground.can("brightness") && ground.callable(SET_BRIGHTNESS) {
+        kinds.push(alone((0..=100_i64).prop_map(Command::Brightness).boxed()));
+    }
+    kinds.push(alone(
+        one_of(nameless)
+            .prop_map(|(tool, arguments)| Command::Nameless(tool, arguments))
+            .boxed(),
+    ));
+    let back = put_back(ground);
+    mixed(number, kinds, COMMANDS - 1)
+        .prop_map(move |commands: Vec<Vec<Command>>| {
+            let mut steps = Vec::new();
+            if mutes {
+                steps.push(call(UNMUTE, json!({})));
+            }
+            steps.push(call(SET_VOLUME, json!({"volume": 40})));
+            let mut level = Level::Known(40, "volume.set");
+            for command in commands.iter().flatten().take(COMMANDS) {
+                level = play(command, level, &mut steps);
+            }
+            if matches!(level, Level::Muted(..) | Level::Open(true)) {
+                steps.push(call(UNMUTE, json!({})));
+            }
+            steps.push(back.clone());
+            steps
+        })
+        .boxed()
+}
+
+/// Messages that change nothing.
+fn refused() -> BoxedStrategy<Command> {
+    let set = |level: Value| call(SET_VOLUME, json!({"volume": level}));
+    let all = [
+        (
+            set(json!(101)),
+            "volume.out-of-range",
+            "volume.out-of-range",
+        ),
+        (set(json!(-1)), "volume.out-of-range", "volume.out-of-range"),
+        (
+            call(SET_VOLUME, json!({})),
+            "volume.missing-level",
+            "volume.missing-level",
+        ),
+        (
+            call("self.mcp_hil.set_volume", json!({"volume": 77})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call(SET_VOLUME, json!({"value": 80})),
+            "volume.missing-level",
+            "volume.missing-level",
+        ),
+        (
+            call("self_mcp_hil_set_volume", json!({"volume": 71})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.set_volume", json!({"volume": 0})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.volume_up", json!({"step": 10})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.mute", json!({})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            set(json!("77")),
+            "arguments.string-for-integer",
+            "arguments.no-effect",
+        ),
+        (
+            set(json!(true)),
+            "arguments.boolean-for-integer",
+            "arguments.no-effect",
+        ),
+        (
+            set(json!(null)),
+            "arguments.null-for-integer",
+            "arguments.no-effect",
+        ),
+        (
+            set(json!([77])),
+            "arguments.structured-for-integer",
+            "arguments.no-effect",
+        ),
+        (
+            set(json!(77.5)),
+            "arguments.fraction",
+            "arguments.no-effect",
+        ),
+        (
+            call(SET_VOLUME, json!({"VOLUME": 77})),
+            "arguments.name-case",
+            "arguments.no-effect",
+        ),
+        (
+            call(SET_VOLUME, json!([77])),
+            "call.arguments-object",
+            "call.arguments-object",
+        ),
+        (
+            request("tools/set_volume", json!({"volume": 77})),
+            "errors.method-not-found",
+            "arguments.no-effect",
+        ),
+    ];
+    one_of(all.to_vec())
+        .prop_map(|(message, refusal, unchanged)| {
+            let message = message
+                .answer(refusal, Answer::Refused)
+                .without_effect(unchanged);
+            Command::Refused(Box::new(message), unchanged)
+        })
+        .boxed()
+}
+
+/// Adds the command and a reading to the steps; the level after it.
+fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
+    use Level::{Known, Muted, Open};
+    let muted = matches!(level, Muted(..) | Open(true));
+    match command {
+        Command::Set(to) => {
+            steps
+                .push(call(SET_VOLUME, json!({"volume": to})).answer("volume.set", Answer::Result));
+            let level = if muted {
+                Open(true)
+            } else {
+                Known(*to, "volume.set")
+            };
+            read(level, steps)
+        }
+        Command::Up(by) => step_by(UP, *by, 1, level, steps),
+        Command::Down(by) => step_by(DOWN, *by, -1, level, steps),
+        Command::Mute => {
+            let (level, requirement) = match level {
+                Known(at, _) => (Muted(at, 1), "volume.mute"),
+                Muted(at, times) => (Muted(at, times + 1), "volume.mute-idempotent"),
+                Open(_) => (Open(true), "volume.mute"),
+            };
+            steps.push(call(MUTE, json!({})).answer(requirement, Answer::Result));
+            read(level, steps)
+        }
+        Command::Unmute => {
+            let message = call(UNMUTE, json!({}));
+            match level {
+                Muted(at, times) => {
+                    let requirement = if times == 1 {
+                        "volume.unmute-restores"
+                    } else {
+                        "volume.mute-idempotent"
+                    };
+                    steps.push(message.answer(requirement, Answer::Result));
+                    read(Known(at, requirement), steps)
+                }
+                Known(at, _) => {
+                    steps.push(message.answer("volume.unmute-alone", Answer::Any));
+                    read(Known(at, "volume.unmute-alone"), steps);
+                    // A SHOULD: what follows must not be charged as a MUST.
+                    Open(false)
+                }
+                Open(_) => {
+                    steps.push(message);
+                    Open(false)
+                }
+            }
+        }
+        Command::Brightness(to) => {
+            steps.push(
+                call(SET_BRIGHTNESS, json!({"brightness": to}))
+                    .answer("call.success", Answer::Result),
+            );
+            let shown = steps::status().shows("call.success", "/json/screen/brightness", json!(to));
+            steps.push(shown);
+            if let (Known(at, requirement), Some(reading)) = (level, steps.last_mut()) {
+                let both =
+                    reading
+                        .clone()
+                        .shows(requirement, "/json/audio_speaker/volume", json!(at));
+                *reading = both;
+            }
+            level
+        }
+        Command::OddStep(up, by) => {
+            let (tool, bound, ten) = if *up { (UP, 100, 10) } else { (DOWN, 0, -10) };
+            let message = call(tool, json!({"step": by}));
+            let Known(at, _) = level else {
+                steps.push(message);
+                return Open(muted);
+            };
+            let (requirement, other) = match by {
+                0 => ("volume.step-zero", (at + ten).clamp(0, 100)),
+                _ => ("volume.step-large", bound),
+            };
+            steps.push(message.answer(requirement, Answer::Any));
+            let shown = json!({"$in": [at, other]});
+            steps.push(steps::status().shows(requirement, "/json/audio_speaker/volume", shown));
+            Open(false)
+        }
+        Command::Nameless(tool, arguments) => {
+            // One id in a session names one message.
+            let id = json!(format!("mcp-hil-state-{}", steps.len())).to_string();
+            let message = call(tool, arguments.clone()).under(&id);
+            steps.push(
+                message
+                    .answer("ids.string-rejected", Answer::Refused)
+                    .without_effect("ids.string-no-effect"),
+            );
+            after_refusal(level, "ids.string-no-effect", steps)
+        }
+        Command::Refused(message, unchanged) => {
+            steps.push((**message).clone());
+            after_refusal(level, unchanged, steps)
+        }
+    }
+}
+
+/// What is known after a message that changes nothing.
+fn after_refusal(level: Level, unchanged: &'static str, steps: &mut Vec<Step>) -> Level {
+    if let Level::Known(at, _) = level {
+        read(Level::Known(at, unchanged), steps);
+    }
+    level
+}
+
+fn step_by(tool: &str, by: Option<i64>, sign: i64, level: Level, steps: &mut Vec<Step>) -> Level {
+    use Level::{Known, Muted, Open};
+    let arguments = by.map_or_else(|| json!({}), |by| json!({"step": by}));
+    let message = call(tool, arguments);
+    let (plain, saturates) = match sign {
+        1 => ("volume.up", "volume.up-saturates"),
+        _ => ("volume.down", "volume.down-saturates"),
+    };
+    let plain = if by.is_none() {
+        "volume.step-default"
+    } else {
+        plain
+    };
+    match level {
+        Known(at, _) => {
+            let to = at + sign * by.unwrap_or(10);
+            if (0..=100).contains(&to) {
+                steps.push(message.answer(plain, Answer::Result));
+                return read(Known(to, plain), steps);
+            }
+            let bound = to.clamp(0, 100);
+            steps.push(message.answer(saturates, Answer::Any));
+            let shown = json!({"$in": [at, bound]});
+            steps.push(steps::status().shows(saturates, "/json/audio_speaker/volume", shown));
+            if at == bound {
+                Known(at, saturates)
+            } else {
+                Open(false)
+            }
+        }
+        Muted(..) | Open(true) => {
+            steps.push(message);
+            Open(true)
+        }
+        Open(false) => {
+            steps.push(message);
+            Open(false)
+        }
+    }
+}
+
+/// Adds a reading that shows the level, as far as it is known.
+fn read(level: Level, steps: &mut Vec<Step>) -> Level {
+    match level {
+        Level::Known(at, requirement) => {
+            let shown = json!({"volume": at, "muted": {"$not": true}});
+            steps.push(steps::status().shows(requirement, "/json/audio_speaker", shown));
+        }
+        Level::Muted(_, times) => {
+            let requirement = if times == 1 {
+                "volume.mute"
+            } else {
+                "volume.mute-idempotent"
+            };
+            // Not "neither muted nor at level 0".
+            let shown = json!({"$not": {"muted": {"$not": true}, "volume": {"$not": 0}}});
+            steps.push(steps::status().shows(requirement, "/json/audio_speaker", shown));
+        }
+        Level::Open(_) => {}
+    }
+    level
+}
