@@ -124,6 +124,7 @@ impl Bench {
             let mut plan = self.plan()?;
             plan.transports = vec![transport];
             plan.cases = repeated(&plan, CASES, &table(ROWS, ANSWERED))?;
+            plan.generation.properties.clear();
             let times = self.case_times(&plan)?;
             let rate = rate_of(exchanges, times);
             let bytes = mean_message(&plan.lane_folder(transport), &plan.cases[0].id)?;
@@ -241,6 +242,7 @@ impl Bench {
                 cases.push(case(&plan, &format!("bench/silent-{number}"), &silent)?);
             }
             plan.cases = cases;
+            plan.generation.properties.clear();
             let times = self.case_times(&plan)?;
             let total = |parity: usize| times.iter().skip(parity).step_by(2).sum::<Duration>();
             ratios.push(total(1).as_secs_f64() / total(0).as_secs_f64());
@@ -271,6 +273,7 @@ impl Bench {
         const ROWS: usize = 250 / STEPS + 1;
         let mut plan = self.plan()?;
         plan.cases = repeated(&plan, CASES, &table(ROWS, ANSWERED))?;
+        plan.generation.properties.clear();
         let mut exchanges = 0;
         let (early, late) = (mpsc::channel(), mpsc::channel());
         let began = Instant::now();

@@ -380,7 +380,7 @@ mod tests {
             );
             let sent: String = ['a', 'b', 'c']
                 .iter()
-                .filter(|name| text.contains(&format!("method: m{name}")))
+                .filter(|name| text.contains(&format!("m{name}")))
                 .collect();
             (sent, text.contains("list:"), text.contains("burst:"))
         };

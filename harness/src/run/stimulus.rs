@@ -182,14 +182,18 @@ impl Session {
                 other => return other,
             }
         }
-        // Whatever is expected of the others, it has come before the answer to a fence, or never does.
-        for (at, duty) in rest {
+        // Whatever is expected of the others comes before the answer to a fence, or soon after it where
+        // the device does not answer in turn.
+        for (at, duty, wants_answer) in rest {
             let unanswered = self.judge.answer_view(&at).is_none();
             if unanswered
                 && let other @ (Exchange::Silent | Exchange::Gone | Exchange::Interrupted) =
                     self.fence(&at, duty.is_call()).await
             {
                 return other;
+            }
+            if unanswered && wants_answer {
+                self.wait_for_answer(&at).await;
             }
         }
         Exchange::Settled
@@ -202,7 +206,7 @@ impl Session {
         steps: &[Step],
         at: &Arc<str>,
         scope: &Scope,
-    ) -> (Vec<(u64, Arc<str>, Duty)>, Vec<(Arc<str>, Duty)>) {
+    ) -> (Vec<(u64, Arc<str>, Duty)>, Vec<(Arc<str>, Duty, bool)>) {
         let (mut open, mut rest) = (Vec::new(), Vec::new());
         for (index, step) in steps.iter().enumerate() {
             let Action::Send(outgoing) = &step.action else {
@@ -219,7 +223,8 @@ impl Session {
             if duty.owes == Owes::Answer {
                 open.push((seq, at, duty));
             } else if !step.expect.is_empty() {
-                rest.push((at, duty));
+                let wants_answer = step.expect.iter().any(Expect::wants_answer);
+                rest.push((at, duty, wants_answer));
             }
         }
         (open, rest)

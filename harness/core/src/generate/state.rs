@@ -29,6 +29,10 @@ enum Command {
     Mute,
     Unmute,
     Brightness(i64),
+    /// A step of 0, or beyond 100: up or down by this many.
+    OddStep(bool, i64),
+    /// A call under a string id.
+    Nameless(&'static str, Value),
     /// A message that must be refused, and the requirement that it changes nothing.
     Refused(Box<Step>, &'static str),
 }
@@ -47,35 +51,77 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     if !ground.has_volume() {
         return Just(Vec::new()).boxed();
     }
-    let bounds = one_of(vec![0, 100, 1, 99, 10]).prop_map(Command::Set);
+    let alone =
+        |commands: BoxedStrategy<Command>| commands.prop_map(|command| vec![command]).boxed();
+    let bounds = || one_of(vec![0, 100, 1, 99, 10, 95]);
     let mut kinds = vec![
-        (0..=100_i64).prop_map(Command::Set).boxed(),
-        bounds.boxed(),
-        refused(),
+        alone((0..=100_i64).prop_map(Command::Set).boxed()),
+        alone(bounds().prop_map(Command::Set).boxed()),
+        alone(refused()),
+    ];
+    let mut nameless = vec![
+        (SET_VOLUME, json!({"volume": 65})),
+        (SET_VOLUME, json!({"volume": 0})),
     ];
     if ground.can("volume.step") && ground.callable(UP) && ground.callable(DOWN) {
         let by = || proptest::option::of(prop_oneof![1..=10_i64, 1..=100_i64]);
-        kinds.push(by().prop_map(Command::Up).boxed());
-        kinds.push(by().prop_map(Command::Down).boxed());
+        kinds.push(alone(by().prop_map(Command::Up).boxed()));
+        kinds.push(alone(by().prop_map(Command::Down).boxed()));
+        // To the bound exactly, and beyond it.
+        let up = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
+            vec![
+                Command::Set(100 - by),
+                Command::Up(Some((by + more * 5).min(100))),
+            ]
+        });
+        let down = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
+            vec![
+                Command::Set(by),
+                Command::Down(Some((by + more * 5).min(100))),
+            ]
+        });
+        kinds.push(up.boxed());
+        kinds.push(down.boxed());
+        let odd = one_of(vec![0, 101, 266, 300, 65_546, i64::from(i32::MAX)]);
+        let odd = (any::<bool>(), odd)
+            .prop_map(|(up, by)| vec![Command::Set(40), Command::OddStep(up, by)]);
+        kinds.push(odd.boxed());
+        nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
     }
     let mutes = ground.can("mute") && ground.callable(MUTE) && ground.callable(UNMUTE);
     if mutes {
-        kinds.push(Just(Command::Mute).boxed());
-        kinds.push(Just(Command::Unmute).boxed());
+        kinds.push(Just(vec![Command::Mute]).boxed());
+        kinds.push(Just(vec![Command::Unmute]).boxed());
+        // States, not changes: each unmute brings the level of its mutes back.
+        let levels = prop_oneof![bounds(), 0..=100_i64];
+        let round = (levels, 1..=3_usize).prop_map(|(level, times)| {
+            let mutes = std::iter::repeat_n(Command::Mute, times);
+            std::iter::once(Command::Set(level))
+                .chain(mutes)
+                .chain([Command::Unmute])
+                .collect()
+        });
+        kinds.push(round.boxed());
+        nameless.extend([(MUTE, json!({})), (UNMUTE, json!({}))]);
     }
     if ground.can("brightness") && ground.callable(SET_BRIGHTNESS) {
-        kinds.push((0..=100_i64).prop_map(Command::Brightness).boxed());
+        kinds.push(alone((0..=100_i64).prop_map(Command::Brightness).boxed()));
     }
+    kinds.push(alone(
+        one_of(nameless)
+            .prop_map(|(tool, arguments)| Command::Nameless(tool, arguments))
+            .boxed(),
+    ));
     let back = put_back(ground);
     mixed(number, kinds, COMMANDS - 1)
-        .prop_map(move |commands| {
+        .prop_map(move |commands: Vec<Vec<Command>>| {
             let mut steps = Vec::new();
             if mutes {
                 steps.push(call(UNMUTE, json!({})));
             }
             steps.push(call(SET_VOLUME, json!({"volume": 40})));
             let mut level = Level::Known(40, "volume.set");
-            for command in &commands {
+            for command in commands.iter().flatten().take(COMMANDS) {
                 level = play(command, level, &mut steps);
             }
             if matches!(level, Level::Muted(..) | Level::Open(true)) {
@@ -104,6 +150,31 @@ fn refused() -> BoxedStrategy<Command> {
         ),
         (
             call("self.mcp_hil.set_volume", json!({"volume": 77})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call(SET_VOLUME, json!({"value": 80})),
+            "volume.missing-level",
+            "volume.missing-level",
+        ),
+        (
+            call("self_mcp_hil_set_volume", json!({"volume": 71})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.set_volume", json!({"volume": 0})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.volume_up", json!({"step": 10})),
+            "volume.unknown-command",
+            "volume.unknown-command",
+        ),
+        (
+            call("self.mcp_hil.mute", json!({})),
             "volume.unknown-command",
             "volume.unknown-command",
         ),
@@ -224,17 +295,46 @@ fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
             }
             level
         }
+        Command::OddStep(up, by) => {
+            let (tool, bound, ten) = if *up { (UP, 100, 10) } else { (DOWN, 0, -10) };
+            let message = call(tool, json!({"step": by}));
+            let Known(at, _) = level else {
+                steps.push(message);
+                return Open(muted);
+            };
+            let (requirement, other) = match by {
+                0 => ("volume.step-zero", (at + ten).clamp(0, 100)),
+                _ => ("volume.step-large", bound),
+            };
+            steps.push(message.answer(requirement, Answer::Any));
+            let shown = json!({"$in": [at, other]});
+            steps.push(steps::status().shows(requirement, "/json/audio_speaker/volume", shown));
+            Open(false)
+        }
+        Command::Nameless(tool, arguments) => {
+            // One id in a session names one message.
+            let id = json!(format!("mcp-hil-state-{}", steps.len())).to_string();
+            let message = call(tool, arguments.clone()).under(&id);
+            steps.push(
+                message
+                    .answer("ids.string-rejected", Answer::Refused)
+                    .without_effect("ids.string-no-effect"),
+            );
+            after_refusal(level, "ids.string-no-effect", steps)
+        }
         Command::Refused(message, unchanged) => {
             steps.push((**message).clone());
-            match level {
-                Known(at, _) => {
-                    read(Known(at, unchanged), steps);
-                    level
-                }
-                other => other,
-            }
+            after_refusal(level, unchanged, steps)
         }
     }
+}
+
+/// What is known after a message that changes nothing.
+fn after_refusal(level: Level, unchanged: &'static str, steps: &mut Vec<Step>) -> Level {
+    if let Level::Known(at, _) = level {
+        read(Level::Known(at, unchanged), steps);
+    }
+    level
 }
 
 fn step_by(tool: &str, by: Option<i64>, sign: i64, level: Level, steps: &mut Vec<Step>) -> Level {

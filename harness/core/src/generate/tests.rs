@@ -354,11 +354,15 @@ fn what_is_read_after_a_sequence_follows_from_it() {
             let Action::Send(Outgoing::Request {
                 method,
                 params: Some(params),
-                ..
+                id: None,
             }) = &step.action
             else {
                 let status = json!({"json": {"audio_speaker": {"volume": level, "muted": kept.is_some()},
                     "screen": {"brightness": brightness}}});
+                // A message under a string id is dropped.
+                if matches!(step.action, Action::Send(Outgoing::Request { .. })) {
+                    continue;
+                }
                 for (at, matcher) in step.expect.iter().flat_map(|expect| &expect.parts) {
                     let shown = status.pointer(at);
                     let tested = matcher
