@@ -26,8 +26,9 @@ const KNOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// Most messages that wait to be taken in.
 const MAX_WAITING: usize = 1024;
 
-/// The ids of the requests that knock. The harness counts its own from 1001 up.
-const KNOCK_IDS: std::ops::Range<u32> = 901..1001;
+/// The ids of the requests that knock: the last of those that the harness keeps for itself, which it
+/// never counts up to.
+const KNOCK_IDS: std::ops::Range<u32> = 899_900..900_000;
 
 /// An ordinary broker, and the topics by which a device is reached through it.
 #[derive(Debug, Clone)]
