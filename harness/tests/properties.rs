@@ -144,7 +144,10 @@ fn what_needs_what_was_before_is_shown_with_it() {
         .iter()
         .find(late)
         .unwrap_or_else(|| panic!("{found:#?}"));
-    assert_eq!(failure["to"], 2, "{failure:#}");
+    // On a machine that has no time for it, it stays larger, and the report says so.
+    if failure["cut_short"].is_null() {
+        assert_eq!(failure["to"], 2, "{failure:#}");
+    }
     let file = file(&place, failure);
     let again = ["run", "--scenario", &file];
     place
@@ -282,12 +285,22 @@ fn properties_can_be_switched_off() {
 fn failures_that_are_kept_are_tried_first() {
     let place = Place::new();
     let keep = ["properties/ids", "--keep-failures"];
-    place.hil(SATURATED.iter().chain(&keep)).end().exits(1);
-    let kept = files(&place.path("regressions"));
+    let mut small = true;
+    let mut run = || {
+        place.hil(SATURATED.iter().chain(&keep)).end().exits(1);
+        let report = place.report();
+        let found = failures(case(&report, "properties/ids"));
+        small &= found.iter().all(|failure| failure["cut_short"].is_null());
+        files(&place.path("regressions"))
+    };
+    let kept = run();
     assert!(!kept.is_empty());
-    // What is known is not kept twice.
-    place.hil(SATURATED.iter().chain(&keep)).end().exits(1);
-    assert_eq!(files(&place.path("regressions")), kept);
+    // What is known is not kept twice; what time made larger once may look like another failure.
+    let again = run();
+    assert!(kept.iter().all(|file| again.contains(file)));
+    if small {
+        assert_eq!(again, kept);
+    }
 
     place
         .hil(["run", "--cases", "0", "--mutant", "id-int32-saturated"])
