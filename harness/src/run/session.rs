@@ -418,7 +418,7 @@ impl Session {
     /// it: what does not answer in turn may have answered the fence first.
     pub(crate) async fn wait_for_answer(&mut self, at: &Arc<str>) {
         let until = Instant::now() + self.conversation.patience().min(ANSWER_PATIENCE);
-        while self.judge.answer_view(at).is_none() {
+        while !self.judge.is_answered(at) {
             let seen = |seen| matches!(seen, Seen::Answer(_));
             if !self.wait_for(at, until, seen).await {
                 return;

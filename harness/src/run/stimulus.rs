@@ -185,7 +185,7 @@ impl Session {
         // Whatever is expected of the others comes before the answer to a fence, or soon after it where
         // the device does not answer in turn.
         for (at, duty, wants_answer) in rest {
-            let unanswered = self.judge.answer_view(&at).is_none();
+            let unanswered = !self.judge.is_answered(&at);
             if unanswered
                 && let other @ (Exchange::Silent | Exchange::Gone | Exchange::Interrupted) =
                     self.fence(&at, duty.is_call()).await

@@ -319,6 +319,11 @@ impl Judge {
         self.log.console().map(|(_, line)| line)
     }
 
+    /// Whether the message sent at a step of the running case was answered, readably or not.
+    pub fn is_answered(&self, step: &str) -> bool {
+        self.log.answered(step)
+    }
+
     /// The answer to the message sent at a step of the running case, as scenarios see it.
     pub fn answer_view(&self, step: &str) -> Option<Value> {
         match self.log.reply(step) {
