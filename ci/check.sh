@@ -28,7 +28,7 @@ step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step cargo run --release -- run --transport both --junit "$target/mcp-hil/junit.xml"
 
 printf '\n== cargo test --workspace\n'
-cargo test --workspace 2>&1 | tee "$log" || failed "$?" "cargo test --workspace"
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed "$?" "cargo test --workspace"
 
 # Every test program writes `test result: ok. 12 passed; 0 failed; ...`.
 sum() {

@@ -40,6 +40,7 @@ fn summary(events: &[Value]) -> Value {
 #[case::hangs(&["--mutant", "batch-hangs", "--deadline", "0.5"], 1)]
 #[case::warnings(&["--mutant", "list-user-tools-unmarked"], 0)]
 #[case::strict(&["--mutant", "list-user-tools-unmarked", "--strict"], 1)]
+#[case::insists_on_a_session(&["--mutant", "envelope-session-required"], 0)]
 #[case::other_rules(&["--rules", "mcp-2024-11-05", "--rules", "jsonrpc-2.0"], 0)]
 #[case::over_mqtt(&["--transport", "mqtt"], 0)]
 #[case::over_both(&["--transport", "both"], 0)]

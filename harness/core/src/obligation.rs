@@ -129,8 +129,13 @@ impl Duty {
         let tool = (method == Some("tools/call"))
             .then(|| payload.get("params")?.get("name")?.as_str())
             .flatten();
+        let owes = match unknown_kind.unwrap_or_else(|| owed_for(payload)) {
+            // Whether a message needs a session is a SHOULD of its own.
+            Owes::Answer if !envelope.contains_key("session_id") => Owes::Nothing,
+            owes => owes,
+        };
         Self {
-            owes: unknown_kind.unwrap_or_else(|| owed_for(payload)),
+            owes,
             id: payload.get("id").cloned(),
             method: method.map(str::to_owned),
             tool: tool.map(str::to_owned),
