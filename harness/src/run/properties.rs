@@ -38,6 +38,8 @@ pub(super) struct Hunt<'a> {
     pub(super) likenesses: Vec<Vec<Likeness>>,
     /// The device's settings as they were before.
     pub(super) saved: Settings,
+    /// When its share of the time is over.
+    pub(super) until: Instant,
     /// The latest inputs.
     pub(super) recent: VecDeque<Case>,
 }
@@ -120,11 +122,12 @@ impl Lane<'_, '_> {
             told: Generated::default(),
             likenesses: Vec::new(),
             saved: Settings::default(),
+            until,
             recent: VecDeque::new(),
         };
         self.around(session, &mut hunt, true).await;
         for number in 0..self.plan.generation.inputs {
-            if let Some(why) = self.why_no_more(session, &hunt, number, until) {
+            if let Some(why) = self.why_no_more(session, &hunt, number) {
                 hunt.told.ended = Some(why);
                 break;
             }
@@ -156,20 +159,14 @@ impl Lane<'_, '_> {
     }
 
     /// Why no further input is carried out.
-    fn why_no_more(
-        &self,
-        session: &Session,
-        hunt: &Hunt<'_>,
-        number: u32,
-        until: Instant,
-    ) -> Option<String> {
+    fn why_no_more(&self, session: &Session, hunt: &Hunt<'_>, number: u32) -> Option<String> {
         if session.is_interrupted() {
             Some(STOPPED.into())
         } else if hunt.likenesses.len() >= MOST_FAILURES {
             Some(format!("{MOST_FAILURES} failures were found"))
         } else if self.dead >= DEAD_CASES {
             Some("the device could not be reached any more".into())
-        } else if number > 0 && Instant::now() >= until {
+        } else if number > 0 && Instant::now() >= hunt.until {
             Some("its share of `--max-time` was over".into())
         } else {
             None

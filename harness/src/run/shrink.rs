@@ -25,6 +25,9 @@ const MOST_LEFT_OUT: usize = 20;
 /// How long they may take together.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// How long they may take when the property's share of the time is over.
+const SHORTEST: Duration = Duration::from_millis(500);
+
 /// What a try has shown.
 enum Tried {
     /// The failure.
@@ -57,7 +60,7 @@ impl Lane<'_, '_> {
             wanted: Likeness::of(found),
             steps: 0,
             most: MOST_STEPS,
-            until: Instant::now() + LONGEST,
+            until: (Instant::now() + LONGEST).min(hunt.until.max(Instant::now() + SHORTEST)),
         };
         let mut failure = Failure {
             input: number,
@@ -266,7 +269,7 @@ impl Search {
         if self.steps >= self.most {
             Some("60 steps are the most")
         } else if Instant::now() >= self.until {
-            Some("5 s are the most")
+            Some("the time for it was over")
         } else {
             None
         }
