@@ -1,10 +1,12 @@
 //! One device over one transport, from its start to its last case.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::Facts;
+use mcp_hil_core::check::Likeness;
 use mcp_hil_core::scenario::{Case, write};
 use mcp_hil_core::transcript::{
     BRING_UP, CLOSE, Mark, Part, Role, TargetEvent, Transport, What, is_generated,
@@ -31,7 +33,7 @@ pub(super) const DEAD_CASES: usize = 3;
 const REFUSED_TOLD: usize = 5;
 
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
-const CONFIRMATIONS: usize = 5;
+pub(super) const CONFIRMATIONS: usize = 5;
 
 /// How many cases make a session long enough to look for late answers at its end.
 const LONG_SESSION: usize = 10;
@@ -109,6 +111,10 @@ pub(crate) async fn run(
         confirmed: 0,
         since_look: 0,
         spent: 0,
+        recent: VecDeque::new(),
+        told: Vec::new(),
+        silences: 0,
+        followed: Duration::ZERO,
     };
     end.error = lane.bring_up(&mut session).await.err();
     if end.error.is_none() {
@@ -216,6 +222,14 @@ pub(super) struct Lane<'a, 'r> {
     pub(super) since_look: usize,
     /// How many calls with effects properties have made.
     pub(super) spent: u64,
+    /// The latest inputs of properties.
+    pub(super) recent: VecDeque<Case>,
+    /// What tells the failures of properties from others.
+    pub(super) told: Vec<Likeness>,
+    /// How often the device fell silent.
+    pub(super) silences: usize,
+    /// How long failures of properties were followed.
+    pub(super) followed: Duration,
 }
 
 impl Lane<'_, '_> {
@@ -439,6 +453,7 @@ impl Lane<'_, '_> {
             Exchange::Silent => {
                 session.drop_link("the device is silent");
                 self.dialing.wedged();
+                self.silences += 1;
             }
             Exchange::Settled | Exchange::Ignored => {}
         }

@@ -16,6 +16,7 @@ mod handshake;
 mod ledger;
 mod listing;
 mod log;
+mod memory;
 mod merged;
 mod message;
 mod mqtt;
@@ -284,12 +285,13 @@ impl Judge {
     }
 
     /// Capabilities that only the course of the session shows: the device sends messages of its
-    /// own, was given a token, sends audio beside the link.
+    /// own, was given a token, sends audio beside the link, tells of its free memory.
     pub fn late_capabilities(&self) -> impl Iterator<Item = String> {
         [
             ("notifications", self.notified),
             ("token", self.token_given),
             ("channel", self.channel.has_heard()),
+            ("memory", self.console.watches_memory()),
         ]
         .into_iter()
         .filter(|(_, shown)| *shown)
