@@ -43,8 +43,8 @@ pub(super) enum From {
     Start,
 }
 
-/// Which part of `--max-time` the failures of all properties may take together: a third.
-const SHARE: u32 = 3;
+/// Which part of `--max-time` the failures of all properties may take together: a quarter.
+const SHARE: u32 = 4;
 
 /// What a try has shown.
 enum Tried {

@@ -488,11 +488,16 @@ impl Judge {
                 }
             }
             Payload::Batch(_) if self.batch_sent => Seen::Other,
-            Payload::Batch(_) | Payload::Invalid(_) => {
+            payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
                 self.sink.test("envelope.payload-object", false, || {
                     evidence("an object as payload", frame.display(), seq)
                 });
-                recover_id(&frame.display()).map_or(Seen::Other, |id| self.broken_answer(&id))
+                let text = match payload {
+                    // What it holds may be the answer.
+                    Payload::Invalid(Some(Value::String(inner))) => inner.clone(),
+                    _ => frame.display(),
+                };
+                recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
     }
