@@ -133,7 +133,7 @@ fn settable(status: &Value, tools: &[Value], permission: &Permission) -> Vec<Set
                 .map_or_else(Vec::new, |all| all.keys().collect());
             let of =
                 |name: &&String| value(name).or_else(|| value(what).filter(|_| names.len() == 1));
-            let all: Option<Vec<(String, Value)>> = names.iter().map(|name| of(name)).collect();
+            let all: Option<Vec<(String, Value)>> = names.iter().map(of).collect();
             if let Some(told) = all.filter(|all| !all.is_empty()) {
                 let values = told.iter().map(|(_, value)| value.clone());
                 let arguments = names.into_iter().cloned().zip(values).collect();
