@@ -79,7 +79,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "late-panic",
         "A name with a character beyond U+FFFF spoils the heap: forty answers later the device crashes.",
-        || late(|request| has_astral(request), 40, Act::Panic),
+        || late(has_astral, 40, Act::Panic),
     ),
     mutant(
         "late-exit",
