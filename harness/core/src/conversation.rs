@@ -64,7 +64,8 @@ impl Conversation {
         let (taken, floor) = match self.misses {
             0 => return self.deadline,
             1..=3 => (self.slowest, Duration::from_secs(1)),
-            _ => (self.usual, Duration::from_millis(250)),
+            4..=15 => (self.usual, Duration::from_millis(250)),
+            _ => (self.usual, Duration::from_millis(100)),
         };
         (taken * 10).max(floor).min(self.deadline)
     }
@@ -72,6 +73,11 @@ impl Conversation {
     /// How long a device in good standing is waited for.
     pub fn deadline(&self) -> Duration {
         self.deadline
+    }
+
+    /// How many messages went unanswered.
+    pub fn misses(&self) -> u32 {
+        self.misses
     }
 
     /// Takes note that a message went unanswered.

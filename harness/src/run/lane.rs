@@ -115,7 +115,6 @@ pub(crate) async fn run(
         spent: 0,
         recent: VecDeque::new(),
         told: Vec::new(),
-        silences: 0,
         followed: Duration::ZERO,
     };
     end.error = lane.bring_up(&mut session).await.err();
@@ -230,8 +229,6 @@ pub(super) struct Lane<'a, 'r> {
     pub(super) recent: VecDeque<Case>,
     /// What tells the failures of properties from others.
     pub(super) told: Vec<Likeness>,
-    /// How often the device fell silent.
-    pub(super) silences: usize,
     /// How long failures of properties were followed.
     pub(super) followed: Duration,
 }
@@ -457,7 +454,6 @@ impl Lane<'_, '_> {
             Exchange::Silent => {
                 session.drop_link("the device is silent");
                 self.dialing.wedged();
-                self.silences += 1;
             }
             Exchange::Settled | Exchange::Ignored => {}
         }

@@ -22,9 +22,9 @@ use crate::event::Generated;
 /// How many failures of one property are enough: what comes then has most likely been seen.
 const MOST_FAILURES: usize = 3;
 
-/// How many inputs of one property may find the device silent for a reason that is told: each costs
-/// seconds.
-const MOST_SILENT: usize = 3;
+/// How many inputs of one property may leave requests unanswered for a reason that is told: each costs a
+/// long wait.
+const MOST_SILENT: usize = 5;
 
 /// How many silent inputs of one property are tried once more, on a device that was started afresh.
 const CONFIRMED: usize = 2;
@@ -44,7 +44,7 @@ pub(super) struct Hunt<'a> {
     pub(super) likenesses: Vec<Vec<Likeness>>,
     /// The same for what was told of other properties, where that is no news.
     elsewhere: Vec<Likeness>,
-    /// How many of its inputs found the device silent, and nothing new.
+    /// How many of its inputs left requests unanswered, and showed nothing new.
     silent: usize,
     /// The device's settings as they were before.
     pub(super) saved: Settings,
@@ -176,7 +176,7 @@ impl Lane<'_, '_> {
         } else if hunt.likenesses.len() >= MOST_FAILURES {
             Some(format!("{MOST_FAILURES} failures were found"))
         } else if hunt.silent >= MOST_SILENT {
-            Some(format!("{MOST_SILENT} inputs silenced the device again"))
+            Some(format!("{MOST_SILENT} inputs were left unanswered again"))
         } else if self.dead >= DEAD_CASES {
             Some("the device could not be reached any more".into())
         } else if number > 0 && Instant::now() >= hunt.until {
@@ -216,9 +216,9 @@ impl Lane<'_, '_> {
         number: Option<u32>,
         case: Case,
     ) {
-        let (told, silences) = (hunt.likenesses.len(), self.silences);
+        let (told, misses) = (hunt.likenesses.len(), session.conversation.misses());
         let outcome = self.part(session, Part::Input, &case, None).await;
-        let is_silent = self.silences > silences;
+        let is_silent = session.conversation.misses() > misses;
         hunt.told.exchanges += exchanges(&case);
         let failing = self.failing(&outcome, hunt.property.id);
         hunt.merged.add(Part::Input, outcome);
