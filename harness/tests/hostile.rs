@@ -324,9 +324,19 @@ fn a_run_that_is_stopped_puts_the_settings_back() {
     };
     shows("Set brightness to 33");
     run.signal(Signal::SIGINT);
-    shows("Set brightness to 75");
-    shows("Set theme to light");
     run.end().exits(130);
+    let text = place.read("target/mcp-hil/latest/transcripts/scenario.mine.jsonl");
+    let answered = |step: &str, sent: &str| {
+        let of = |line: &&str| line.contains(&format!("\"step\":\"{step}\""));
+        let lines: Vec<&str> = text.lines().filter(of).collect();
+        assert!(lines.iter().any(|line| line.contains(sent)), "{text}");
+        assert!(lines.iter().any(|line| line.contains("\"received\"")));
+    };
+    answered(
+        "settings.self.screen.set_brightness",
+        r#"\"brightness\":75"#,
+    );
+    answered("settings.self.screen.set_theme", r#"\"theme\":\"light\""#);
 }
 
 #[test]
