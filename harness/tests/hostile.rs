@@ -304,6 +304,42 @@ fn a_run_that_is_stopped_reports_what_was_done(#[case] signal: Signal) {
 }
 
 #[test]
+fn a_run_that_is_stopped_puts_the_settings_back() {
+    let place = Place::new();
+    place.write(
+        "mine.yaml",
+        "title: t\nsteps:\n\
+         \x20 - call: {tool: self.screen.set_theme, arguments: {theme: dark}}\n\
+         \x20 - call: {tool: self.screen.set_brightness, arguments: {brightness: 33}}\n\
+         \x20 - audio: 50000\n",
+    );
+    let (pipe, lines) = place.lines("console");
+    let device = format!("exec:'{}' | tee '{}'", native().display(), pipe.display());
+    let run = place
+        .hil(["run", "--scenario", "mine.yaml", "--dut", &device])
+        .start();
+    let shows = |text: &str| {
+        let mut lines = std::iter::from_fn(|| lines.recv_timeout(support::LATEST).ok());
+        assert!(lines.any(|line| line.contains(text)), "no `{text}`");
+    };
+    shows("Set brightness to 33");
+    run.signal(Signal::SIGINT);
+    run.end().exits(130);
+    let text = place.read("target/mcp-hil/latest/transcripts/scenario.mine.jsonl");
+    let answered = |step: &str, sent: &str| {
+        let of = |line: &&str| line.contains(&format!("\"step\":\"{step}\""));
+        let lines: Vec<&str> = text.lines().filter(of).collect();
+        assert!(lines.iter().any(|line| line.contains(sent)), "{text}");
+        assert!(lines.iter().any(|line| line.contains("\"received\"")));
+    };
+    answered(
+        "settings.self.screen.set_brightness",
+        r#"\"brightness\":75"#,
+    );
+    answered("settings.self.screen.set_theme", r#"\"theme\":\"light\""#);
+}
+
+#[test]
 fn a_run_can_be_stopped_while_it_waits_for_the_device() {
     let place = Place::new();
     let mut run = place

@@ -80,7 +80,7 @@ fn run(native: &Path, name: &str, arguments: &[&str]) -> Record {
             "--rules",
             "mcp-2024-11-05",
         ])
-        .args(["--format", "json", "--out"])
+        .args(["--seed", "1", "--format", "json", "--out"])
         .arg(&out)
         .args(arguments)
         .output()

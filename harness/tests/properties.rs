@@ -161,9 +161,10 @@ fn what_needs_what_was_before_is_shown_with_it() {
 #[test]
 fn what_does_not_show_again_is_told_as_that() {
     let place = Place::new();
-    let run = ["run", "--mutant", "silent-reset", "--seed", "1"];
+    let run = ["run", "--mutant", "silent-reset-late", "--seed", "1"];
+    let only = ["--only", "properties/ids", "--cases", "400"];
     place
-        .hil(run.iter().chain(&["--only", "properties/ids"]))
+        .hil(run.iter().chain(&only))
         .end()
         .exits(1)
         .prints(&["flaky ", "liveness.link-kept"]);
@@ -174,6 +175,64 @@ fn what_does_not_show_again_is_told_as_that() {
     let text = std::fs::read_to_string(file(&place, failure)).unwrap();
     assert!(text.contains(&format!("# tried again: {second}")), "{text}");
     assert!(broken(found).contains("liveness.no-reset"), "{found:#}");
+}
+
+#[rstest]
+#[case::as_a_panic("late-panic", &["properties/strings"], 41, "\\U0001f600")]
+#[case::after_the_last_input("late-exit", &["properties/strings"], 49, "${repeat:")]
+#[case::in_another_property("late-exit", &["properties/strings", "properties/pagination"], 49, "${repeat:")]
+#[case::whatever_it_was("silent-reset", &["properties/ids"], 28, "${good.method}")]
+fn an_end_that_comes_late_is_traced_to_its_cause(
+    #[case] mutant: &str,
+    #[case] only: &[&str],
+    #[case] exchanges: u64,
+    #[case] cause: &str,
+) {
+    let place = Place::new();
+    let run = ["run", "--mutant", mutant, "--seed", "1"];
+    let only: Vec<&str> = only.iter().flat_map(|id| ["--only", *id]).collect();
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.report();
+    // It is told where it came, whichever property sent the cause.
+    let found = failures(case(&report, only[only.len() - 1]));
+    let failure = &found[0];
+    assert!(failure.get("second_try").is_none(), "{failure:#}");
+    let file = file(&place, failure);
+    let text = std::fs::read_to_string(&file).unwrap();
+    // On a machine that has no time for it, it stays larger, and the report says so.
+    if failure["cut_short"].is_null() {
+        assert_eq!(failure["to"], exchanges, "{failure:#}");
+        let steps: Vec<&str> = text.lines().filter(|l| l.starts_with("  - ")).collect();
+        assert_eq!(steps.len() as u64, exchanges, "{text}");
+        assert!(steps[0].contains(cause), "{text}");
+        let others = steps[1..].iter();
+        assert!(others.clone().all(|step| step.contains("${good.method}")));
+    }
+    let again = ["run", "--scenario", &file];
+    place
+        .hil(again.iter().chain(&["--mutant", mutant]))
+        .end()
+        .exits(1)
+        .prints(&["liveness."]);
+    place.hil(again).end().exits(0);
+}
+
+#[test]
+fn memory_that_leaks_is_a_warning() {
+    let place = Place::new();
+    let run = ["run", "--only", "properties/liveness", "--seed", "1"];
+    place
+        .hil(run.iter().chain(&["--mutant", "memory-leak"]))
+        .end()
+        .exits(0)
+        .prints(&["WARN", "liveness.memory"]);
+    place
+        .hil(
+            run.iter()
+                .chain(&["--variant", "memory-wobbles", "--strict"]),
+        )
+        .end()
+        .exits(0);
 }
 
 /// A report without times, ports, tokens and names of folders, and without places in transcripts:
@@ -318,7 +377,7 @@ fn failures_that_are_kept_are_tried_first() {
         .iter()
         .filter(passed)
         .count();
-    assert_eq!(number, kept.len());
+    assert_eq!(number, again.len());
     // A replay needs neither the folder nor the device.
     std::fs::remove_dir_all(place.path("regressions")).unwrap();
     place

@@ -35,7 +35,7 @@ fn summary(events: &[Value]) -> Value {
 #[case::good(&[], 0)]
 #[case::one_defect(&["--mutant", "error-code-string"], 1)]
 #[case::late_answers(&["--mutant", "id-string-answered-late"], 1)]
-#[case::garbage(&["--mutant", "envelope-latin1"], 1)]
+#[case::garbage(&["--mutant", "envelope-latin1", "--max-time", "5s"], 1)]
 #[case::panics(&["--mutant", "envelope-payload-null-panics"], 1)]
 #[case::hangs(&["--mutant", "batch-hangs", "--deadline", "0.5"], 1)]
 #[case::warnings(&["--mutant", "list-user-tools-unmarked"], 0)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use common::{CAPABILITIES, catalogue, scripts};
 
 /// Requirements that the judge tests on every transcript; a scenario only has to cause them.
-const GENERIC: [&str; 64] = [
+const GENERIC: [&str; 65] = [
     "call.content-array",
     "call.content-items",
     "call.is-error-boolean",
@@ -65,6 +65,7 @@ const GENERIC: [&str; 64] = [
     "list.user-tools-superset",
     "liveness.frame-size",
     "liveness.link-kept",
+    "liveness.memory",
     "liveness.no-brownout",
     "liveness.no-flood",
     "liveness.no-panic",

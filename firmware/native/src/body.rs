@@ -366,7 +366,7 @@ impl Body {
     fn perform(&mut self, act: Act) {
         match act {
             Act::Send(frame) => self.send(frame),
-            Act::Print(line) => console::print(line),
+            Act::Print(line) => console::print(&line),
             Act::Disconnect => self.link = None,
             Act::Hang => self.hung = true,
             Act::Exit => process::exit(i32::from(EXIT_NO_SERVER)),

@@ -55,6 +55,23 @@ impl Request {
         &self.payload["id"]
     }
 
+    /// The length of the longest name of a member, at any depth.
+    pub(crate) fn longest_name(&self) -> usize {
+        fn of(value: &Value) -> usize {
+            match value {
+                Value::Array(items) => items.iter().map(of).max().unwrap_or(0),
+                Value::Object(members) => {
+                    let each = members
+                        .iter()
+                        .map(|(name, value)| name.len().max(of(value)));
+                    each.max().unwrap_or(0)
+                }
+                _ => 0,
+            }
+        }
+        of(&self.payload)
+    }
+
     /// The method, empty when there is none.
     pub(crate) fn method(&self) -> &str {
         self.payload["method"].as_str().unwrap_or_default()
@@ -91,7 +108,7 @@ pub(crate) enum Act {
     /// Sends a frame. It passes no hook.
     Send(Frame),
     /// Prints a console line.
-    Print(&'static str),
+    Print(String),
     /// Ends the connection without a word.
     Disconnect,
     /// Crashes: panic text, restart, new connection.

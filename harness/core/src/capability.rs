@@ -16,7 +16,7 @@ pub const STATUS_TOOL: &str = "self.get_device_status";
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 33] = [
+pub const ALL: [&str; 34] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -50,6 +50,7 @@ pub const ALL: [&str; 33] = [
     "bootstrap",
     "camera",
     "channel",
+    "memory",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.

@@ -27,6 +27,8 @@ pub struct Conversation {
     latencies: VecDeque<Duration>,
     slowest: Duration,
     median: Option<Duration>,
+    /// What nine of ten of the latest answers took at most.
+    usual: Duration,
     misses: u32,
     fence: Option<(String, Option<Value>)>,
     call_fence: Option<Value>,
@@ -41,6 +43,7 @@ impl Conversation {
             latencies: VecDeque::with_capacity(REMEMBERED),
             slowest: Duration::ZERO,
             median: None,
+            usual: Duration::ZERO,
             misses: 0,
             fence: None,
             call_fence: None,
@@ -55,20 +58,26 @@ impl Conversation {
     }
 
     /// How long an answer is waited for. A device that has once let the whole deadline pass gets
-    /// less from then on: many times what its slowest answer took, and a floor that sinks with
-    /// every miss. It does not conform any more, and a run must end.
+    /// less from then on: many times what its slowest answer took, later what its answers take as a
+    /// rule, and a floor that sinks, too. It does not conform any more, and a run must end.
     pub fn patience(&self) -> Duration {
-        let floor = match self.misses {
+        let (taken, floor) = match self.misses {
             0 => return self.deadline,
-            1..=3 => Duration::from_secs(1),
-            _ => Duration::from_millis(250),
+            1..=3 => (self.slowest, Duration::from_secs(1)),
+            4..=15 => (self.usual, Duration::from_millis(250)),
+            _ => (self.usual, Duration::from_millis(100)),
         };
-        (self.slowest * 10).max(floor).min(self.deadline)
+        (taken * 10).max(floor).min(self.deadline)
     }
 
     /// How long a device in good standing is waited for.
     pub fn deadline(&self) -> Duration {
         self.deadline
+    }
+
+    /// How many messages went unanswered.
+    pub fn misses(&self) -> u32 {
+        self.misses
     }
 
     /// Takes note that a message went unanswered.
@@ -86,6 +95,10 @@ impl Conversation {
         let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
         sorted.sort_unstable();
         self.median = sorted.get(sorted.len() / 2).copied();
+        self.usual = sorted
+            .get(sorted.len() * 9 / 10)
+            .copied()
+            .unwrap_or_default();
     }
 
     /// How long to go on listening after a fence was answered: real devices are not serial, so an
@@ -152,6 +165,21 @@ mod tests {
         assert_eq!(conversation.patience(), Duration::from_secs(10));
         conversation.missed();
         assert_eq!(conversation.patience(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn what_was_slow_once_does_not_slow_down_a_whole_run() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.learn(Duration::from_secs(2));
+        for _ in 0..20 {
+            conversation.learn(Duration::from_millis(40));
+        }
+        for _ in 0..3 {
+            conversation.missed();
+            assert_eq!(conversation.patience(), Duration::from_secs(10));
+        }
+        conversation.missed();
+        assert_eq!(conversation.patience(), Duration::from_millis(400));
     }
 
     #[test]

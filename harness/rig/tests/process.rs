@@ -106,6 +106,22 @@ async fn both_streams_come_in_order_and_before_the_end() {
     );
 }
 
+#[tokio::test]
+async fn what_was_written_is_there_before_the_runtime_has_looked() {
+    let written = Alive::new("written");
+    let path = written.path.display();
+    let mut process = started(&format!("echo one; echo two; echo > '{path}'; sleep 1000")).await;
+    // The one thread of the runtime waits here: nobody follows the console meanwhile.
+    let told = std::fs::read(&written.path).unwrap();
+    assert_eq!(told, b"\n");
+    process.catch_up();
+    let outputs: Vec<_> = std::iter::from_fn(|| process.try_next()).collect();
+    assert_eq!(outputs, [line("one"), line("two")]);
+    process.catch_up();
+    assert_eq!(process.try_next(), None);
+    process.stop().await;
+}
+
 #[rstest]
 #[case("exit 0", "exited with code 0")]
 #[case("kill -SEGV $$", "ended by signal 11 (SIGSEGV)")]

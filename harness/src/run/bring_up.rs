@@ -137,6 +137,7 @@ impl Session {
         (surface.console, surface.console_mcp, surface.console_tools) = self.console;
         self.facts = discover(&surface, permission);
         self.tools = surface.tools;
+        self.status = surface.status;
         let capabilities = &mut self.facts.capabilities;
         capabilities.insert(self.transport.name().into());
         if self.says_hello || self.transport == Transport::WebSocket {

@@ -271,9 +271,10 @@ impl Session {
         self.drain_console();
     }
 
-    /// Takes in the console lines that are there already, without waiting, and HTTP requests.
+    /// Takes in the console lines that were written until now, without waiting, and HTTP requests.
     pub(crate) fn drain_console(&mut self) {
         self.drain_http();
+        self.target.catch_up();
         while let Some(output) = self.target.try_next() {
             self.output(output);
         }

@@ -1,24 +1,25 @@
 //! One device over one transport, from its start to its last case.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::Facts;
+use mcp_hil_core::check::Likeness;
 use mcp_hil_core::scenario::{Case, write};
 use mcp_hil_core::transcript::{
-    BRING_UP, CLOSE, Mark, Part, Role, TargetEvent, Transport, What, is_generated,
+    BRING_UP, CLOSE, Mark, Part, TargetEvent, Transport, What, is_generated,
 };
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_rig::{AudioSink, Endpoint, HttpServer, ServerTime};
-use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::RunError;
 use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
 use super::report::Book;
-use super::session::{Exchange, Manner, Ports, Session};
+use super::session::{Exchange, Ports, Session};
 use crate::event::{CaseReport, DutReady, Event};
 use crate::plan::Plan;
 use crate::random::Random;
@@ -31,7 +32,7 @@ pub(super) const DEAD_CASES: usize = 3;
 const REFUSED_TOLD: usize = 5;
 
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
-const CONFIRMATIONS: usize = 5;
+pub(super) const CONFIRMATIONS: usize = 5;
 
 /// How many cases make a session long enough to look for late answers at its end.
 const LONG_SESSION: usize = 10;
@@ -41,6 +42,9 @@ const SHORT_LOOK: Duration = Duration::from_millis(400);
 
 /// The same over MQTT, where audio that goes on after its end is looked for, too.
 const SHORT_LOOK_MQTT: Duration = Duration::from_millis(700);
+
+/// How long a stopped run goes on for the device's settings.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 /// What the harness says about a picture.
 const VISION_REPLY: &str = "mcp-hil has seen the picture";
@@ -109,8 +113,12 @@ pub(crate) async fn run(
         confirmed: 0,
         since_look: 0,
         spent: 0,
+        recent: VecDeque::new(),
+        told: Vec::new(),
+        followed: Duration::ZERO,
     };
     end.error = lane.bring_up(&mut session).await.err();
+    end.interrupted = session.is_interrupted();
     if end.error.is_none() {
         for case in &plan.cases {
             if session.is_interrupted() {
@@ -119,8 +127,10 @@ pub(crate) async fn run(
             lane.case(&mut session, case).await;
         }
         lane.properties(&mut session).await;
-        if !session.is_interrupted() {
-            lane.close(&mut session).await;
+        end.interrupted = session.is_interrupted();
+        match end.interrupted {
+            false => lane.close(&mut session).await,
+            true => lane.close_at_once(&mut session).await,
         }
         let late = session.judge.late_capabilities();
         session.facts.capabilities.extend(late);
@@ -128,7 +138,6 @@ pub(crate) async fn run(
             .connected
             .then(|| session.recorder.without_secrets(&session.facts));
     }
-    end.interrupted = session.is_interrupted();
     session.target.stop().await;
     session.recorder.flush();
     end.error = end.error.or(session.recorder.take_failure());
@@ -216,6 +225,12 @@ pub(super) struct Lane<'a, 'r> {
     pub(super) since_look: usize,
     /// How many calls with effects properties have made.
     pub(super) spent: u64,
+    /// The latest inputs of properties.
+    pub(super) recent: VecDeque<Case>,
+    /// What tells the failures of properties from others.
+    pub(super) told: Vec<Likeness>,
+    /// How long failures of properties were followed.
+    pub(super) followed: Duration,
 }
 
 impl Lane<'_, '_> {
@@ -503,15 +518,8 @@ impl Lane<'_, '_> {
         let began = Instant::now();
         session.begin_case(&CLOSE.into());
         let mut report = self.blank(CLOSE, "Nothing comes late, and settings are put back", None);
-        let level = session.facts.variables.get("status.volume").cloned();
-        if let Some(volume) = level.filter(|_| session.facts.capabilities.contains("volume")) {
-            let arguments: Value = json!({"volume": volume});
-            let params = json!({"name": "self.audio_speaker.set_volume", "arguments": arguments});
-            let frame = session.request_frame("tools/call", Some(&params));
-            session
-                .exchange(&"restore".into(), Role::Probe, frame, Manner::Plain)
-                .await;
-        }
+        let saved = session.settings_in(session.status.as_ref(), &self.plan.dut.permission());
+        session.put_back(&saved).await;
         if self.since_look >= LONG_SESSION {
             self.look_for_late_answers(session).await;
         } else {
@@ -527,6 +535,21 @@ impl Lane<'_, '_> {
         let outcome = session.judge.end_case(None, &session.facts);
         self.book
             .finish(report, outcome, &self.plan.ruling(), self.reporters);
+    }
+
+    /// Puts the settings back when the user has stopped the run, if the device answers at once. Nothing
+    /// is judged any more.
+    async fn close_at_once(&mut self, session: &mut Session) {
+        if session.link.is_none() || self.dead >= DEAD_CASES {
+            return;
+        }
+        let saved = session.settings_in(session.status.as_ref(), &self.plan.dut.permission());
+        // The user is heard; what follows is short.
+        let (_not_again, interrupt) = watch::channel(false);
+        session.interrupt = interrupt;
+        let _ = tokio::time::timeout(LAST_MOMENT, session.put_back(&saved)).await;
+        // What it came to is told to nobody: the case that was stopped is.
+        session.judge.end_case(None, &session.facts);
     }
 
     pub(super) fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {

@@ -98,6 +98,8 @@ pub(crate) struct Session {
     pub(crate) facts: Facts,
     /// The ordinary tools, as the device listed them when it got known.
     pub(crate) tools: Vec<Value>,
+    /// What its status told then.
+    pub(crate) status: Option<Value>,
     /// `serverInfo` of the first `initialize` answer.
     pub(crate) server: Option<(String, String)>,
     pub(crate) transport: Transport,
@@ -161,6 +163,7 @@ impl Session {
             recorder,
             facts: Facts::default(),
             tools: Vec::new(),
+            status: None,
             server: None,
             transport,
             session_id: String::new(),

@@ -3,10 +3,11 @@
 //! Before each try the device is brought into a known state. Tries are bounded in number and time.
 //! What does not show again is told as that, with both observations.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Likeness;
-use mcp_hil_core::generate::Draw;
+use mcp_hil_core::generate::{Draw, good_requests};
 use mcp_hil_core::scenario::{Action, Case, Step};
 use mcp_hil_core::transcript::Part;
 use mcp_hil_core::verdict::{Judgement, Outcome};
@@ -25,6 +26,26 @@ const MOST_LEFT_OUT: usize = 20;
 /// How long they may take together.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// How long they may take when the property's share of the time is over.
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// How many requests an exchange may have come to, with what the harness reads the state and makes sure
+/// with, and how many good requests are tried in their place at most.
+const REQUESTS_PER_EXCHANGE: usize = 4;
+const MOST_GOOD: usize = 200;
+
+/// From which state of the device a try begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    /// A fresh session, with the settings that it had.
+    Session,
+    /// The same after a fresh start, where the harness can start it.
+    Start,
+}
+
+/// Which part of `--max-time` the failures of all properties may take together: a quarter.
+const SHARE: u32 = 4;
+
 /// What a try has shown.
 enum Tried {
     /// The failure.
@@ -38,6 +59,8 @@ enum Tried {
 /// The failure that is looked for, and how far the tries may go.
 struct Search {
     wanted: Likeness,
+    /// From which state each try begins.
+    from: From,
     steps: u32,
     most: u32,
     until: Instant,
@@ -49,37 +72,44 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
-        mut draw: Draw,
+        (mut draw, mut smallest): (Option<Draw>, Case),
         found: &Judgement,
         number: u32,
     ) {
+        let began = Instant::now();
+        // All failures together have a share of the time, too.
+        let left = (self.plan.generation.max_time / SHARE).saturating_sub(self.followed);
         let mut search = Search {
             wanted: Likeness::of(found),
+            from: From::Session,
             steps: 0,
             most: MOST_STEPS,
-            until: Instant::now() + LONGEST,
+            until: (began + LONGEST.min(left))
+                .min(hunt.until)
+                .max(began + SHORTEST),
         };
         let mut failure = Failure {
             input: number,
             times: 1,
-            from: draw.exchanges(),
-            to: draw.exchanges(),
+            from: exchanges(&smallest),
+            to: exchanges(&smallest),
             ..Failure::default()
         };
-        let mut smallest = draw.case();
-        let first = self
-            .try_again(session, hunt, &smallest, &search.wanted)
-            .await;
+        let first = self.try_again(session, hunt, &search, &smallest).await;
         match first {
             Tried::Shown => {
                 // A few tries are left for leaving messages out one by one, which says the most.
                 search.most -= failure.from.min(MOST_LEFT_OUT) as u32;
-                let cut_short = self
-                    .shrink(session, hunt, &mut search, &mut draw, &mut smallest)
-                    .await;
+                let cut_short = match &mut draw {
+                    Some(draw) => {
+                        self.shrink(session, hunt, &mut search, draw, &mut smallest)
+                            .await
+                    }
+                    None => None,
+                };
                 search.most = MOST_STEPS;
                 let left = self
-                    .leave_out(session, hunt, &mut search, &mut smallest)
+                    .leave_out(session, hunt, &mut search, &mut smallest, usize::MAX)
                     .await;
                 failure.to = exchanges(&smallest);
                 failure.cut_short = cut_short.or(left).map(str::to_owned);
@@ -91,11 +121,8 @@ impl Lane<'_, '_> {
                 match all {
                     Some((case, from)) => {
                         (failure.from, smallest) = (from, case);
-                        let left = self
-                            .leave_out(session, hunt, &mut search, &mut smallest)
-                            .await;
                         failure.to = exchanges(&smallest);
-                        failure.cut_short = left.map(str::to_owned);
+                        failure.cut_short = search.reached().map(str::to_owned);
                     }
                     None => failure.second_try = Some(what),
                 }
@@ -109,7 +136,8 @@ impl Lane<'_, '_> {
         failure.requirements = vec![found.requirement.to_owned()];
         if failure.second_try.is_none() && self.affords(&smallest) && !session.is_interrupted() {
             let part = Part::Smallest;
-            let outcome = self.part(session, part, &smallest, Some(&hunt.saved)).await;
+            let from = Some((search.from, &hunt.saved));
+            let outcome = self.part(session, part, &smallest, from).await;
             let failing = self.failing(&outcome, hunt.property.id);
             match failing
                 .iter()
@@ -130,6 +158,7 @@ impl Lane<'_, '_> {
             hunt.merged.add(part, outcome);
         }
         self.write_down(session, hunt, &mut failure, &smallest, &evidence);
+        self.followed += began.elapsed();
         hunt.likenesses.push(likenesses);
         hunt.told.failures.push(failure);
     }
@@ -150,7 +179,7 @@ impl Lane<'_, '_> {
                 }
                 search.steps += 1;
                 let case = draw.case();
-                match self.try_again(session, hunt, &case, &search.wanted).await {
+                match self.try_again(session, hunt, search, &case).await {
                     Tried::Shown => {
                         *smallest = case;
                         break;
@@ -164,15 +193,17 @@ impl Lane<'_, '_> {
         None
     }
 
-    /// Leaves out what the failure does not need, message by message, from the last one on.
+    /// Leaves out what the failure does not need, message by message, from the last one of the first
+    /// so many on.
     async fn leave_out(
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
         search: &mut Search,
         smallest: &mut Case,
+        first: usize,
     ) -> Option<&'static str> {
-        let mut at = messages(&smallest.steps);
+        let mut at = messages(&smallest.steps).min(first);
         while at > 0 {
             at -= 1;
             let mut case = smallest.clone();
@@ -184,7 +215,7 @@ impl Lane<'_, '_> {
                 return Some(why);
             }
             search.steps += 1;
-            match self.try_again(session, hunt, &case, &search.wanted).await {
+            match self.try_again(session, hunt, search, &case).await {
                 Tried::Shown => *smallest = case,
                 Tried::Other(_) => {}
                 Tried::Not(why) => return Some(why),
@@ -202,27 +233,41 @@ impl Lane<'_, '_> {
         search: &mut Search,
         last: &Case,
     ) -> Option<(Case, usize)> {
-        let mut before: Vec<Case> = hunt.recent.iter().cloned().collect();
-        let all = exchanges(&joined(&before, last));
-        if before.is_empty() {
-            return None;
-        }
+        // What was done to the device since then must not count.
+        search.from = From::Start;
+        let mut before: Vec<Case> = self.recent.iter().cloned().collect();
         let case = joined(&before, last);
-        let Tried::Shown = self.try_again(session, hunt, &case, &search.wanted).await else {
-            return None;
-        };
+        let all = exchanges(&case);
+        let ends = search.wanted.requirement.starts_with("liveness.");
+        if before.is_empty() || !self.shows(session, hunt, search, &case).await {
+            // Some devices end after so many requests, whichever they are.
+            let worn = match ends {
+                true => {
+                    self.after(session, hunt, search, None, last, MOST_GOOD)
+                        .await
+                }
+                false => None,
+            };
+            return worn.map(|case| {
+                let all = all.max(exchanges(&case));
+                (case, all)
+            });
+        }
+        if ends {
+            let case = self.late(session, hunt, search, &before, last).await;
+            return Some((case, all));
+        }
         // Halves first, then ever smaller parts, down to single inputs.
         let mut size = before.len().div_ceil(2);
         loop {
             let mut at = 0;
             while at < before.len() && search.reached().is_none() {
-                search.steps += 1;
                 let mut fewer = before.clone();
                 fewer.drain(at..(at + size).min(fewer.len()));
                 let case = joined(&fewer, last);
-                match self.try_again(session, hunt, &case, &search.wanted).await {
-                    Tried::Shown => before = fewer,
-                    _ => at += size,
+                match self.shows(session, hunt, search, &case).await {
+                    true => before = fewer,
+                    false => at += size,
                 }
             }
             if size <= 1 || search.reached().is_some() {
@@ -230,7 +275,98 @@ impl Lane<'_, '_> {
             }
             size = size.div_ceil(2);
         }
-        Some((joined(&before, last), all))
+        let mut smallest = joined(&before, last);
+        self.leave_out(session, hunt, search, &mut smallest, usize::MAX)
+            .await;
+        Some((smallest, all))
+    }
+
+    /// Finds the input that ends the device's life later on: it is the last one with which a replay
+    /// may begin. What comes after it is good requests then, as few as it takes.
+    async fn late(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        search: &mut Search,
+        before: &[Case],
+        last: &Case,
+    ) -> Case {
+        let (mut cause, mut without) = (0, before.len());
+        while without - cause > 1 && search.reached().is_none() {
+            let middle = cause.midpoint(without);
+            let case = joined(&before[middle..], last);
+            match self.shows(session, hunt, search, &case).await {
+                true => cause = middle,
+                false => without = middle,
+            }
+        }
+        let whole = joined(&before[cause..], last);
+        if search.reached().is_some() {
+            return whole;
+        }
+        let poison = &before[cause];
+        let most = (exchanges(&whole) * REQUESTS_PER_EXCHANGE).min(MOST_GOOD);
+        for first in [None, Some(poison)] {
+            let after = self.after(session, hunt, search, first, last, most).await;
+            if let Some(smallest) = after {
+                return smallest;
+            }
+        }
+        let mut smallest = whole;
+        self.leave_out(session, hunt, search, &mut smallest, usize::MAX)
+            .await;
+        smallest
+    }
+
+    /// Tries good requests after an input, or alone: of both as little as it takes.
+    async fn after(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        search: &mut Search,
+        first: Option<&Case>,
+        last: &Case,
+        most: usize,
+    ) -> Option<Case> {
+        let first = Vec::from_iter(first.cloned());
+        let mut smallest = Case {
+            steps: good_requests(most),
+            needs: Vec::new(),
+            ..last.clone()
+        };
+        smallest = joined(&first, &smallest);
+        if !self.shows(session, hunt, search, &smallest).await {
+            return None;
+        }
+        let own = messages(&smallest.steps) - most;
+        self.leave_out(session, hunt, search, &mut smallest, own)
+            .await;
+        let own = smallest.steps.len() - most;
+        let (mut few, mut enough) = (0, most);
+        while enough - few > 1 && search.reached().is_none() {
+            let middle = few.midpoint(enough);
+            let mut case = smallest.clone();
+            case.steps.truncate(own + middle);
+            match self.shows(session, hunt, search, &case).await {
+                true => enough = middle,
+                false => few = middle,
+            }
+        }
+        smallest.steps.truncate(own + enough);
+        Some(smallest)
+    }
+
+    /// Whether a case shows the failure that is searched for.
+    async fn shows(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        search: &mut Search,
+        case: &Case,
+    ) -> bool {
+        search.steps += 1;
+        let tried = self.try_again(session, hunt, search, case).await;
+        matches!(tried, Tried::Shown)
     }
 
     /// Carries an input out from a known state.
@@ -238,8 +374,8 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
+        search: &Search,
         case: &Case,
-        wanted: &Likeness,
     ) -> Tried {
         if session.is_interrupted() {
             return Tried::Not("the run was stopped");
@@ -248,13 +384,14 @@ impl Lane<'_, '_> {
             return Tried::Not("the budget is spent");
         }
         let part = Part::Trial;
-        let outcome = self.part(session, part, case, Some(&hunt.saved)).await;
+        let from = Some((search.from, &hunt.saved));
+        let outcome = self.part(session, part, case, from).await;
         let own = |judgement: &&Judgement| {
             *judgement.case == *hunt.property.id && !matches!(judgement.outcome, Outcome::Held)
         };
         let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
         hunt.merged.add(part, outcome);
-        match found.iter().any(|judgement| wanted.is_of(judgement)) {
+        match found.iter().any(|judgement| search.wanted.is_of(judgement)) {
             true => Tried::Shown,
             false => Tried::Other(in_words(&found)),
         }
@@ -266,7 +403,7 @@ impl Search {
         if self.steps >= self.most {
             Some("60 steps are the most")
         } else if Instant::now() >= self.until {
-            Some("5 s are the most")
+            Some("the time for it was over")
         } else {
             None
         }
@@ -278,8 +415,16 @@ fn joined(before: &[Case], last: &Case) -> Case {
     let steps = before.iter().flat_map(|case| case.steps.clone());
     Case {
         steps: steps.chain(last.steps.clone()).collect(),
+        needs: needs(before, last),
         ..last.clone()
     }
+}
+
+/// What they need together: they may be of several properties.
+fn needs(before: &[Case], last: &Case) -> Vec<String> {
+    let all = before.iter().flat_map(|case| &case.needs);
+    let all: BTreeSet<&String> = all.chain(&last.needs).collect();
+    all.into_iter().cloned().collect()
 }
 
 /// How many messages a case sends, fences and readings of the state aside.

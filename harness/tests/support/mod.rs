@@ -139,6 +139,23 @@ impl Place {
         });
         Pipe { path, heard }
     }
+
+    /// A named pipe, and the lines that a process writes to it.
+    pub(crate) fn lines(&self, name: &str) -> (PathBuf, Receiver<String>) {
+        let path = self.path(name);
+        let mode = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
+        nix::unistd::mkfifo(&path, mode).unwrap();
+        let (say, heard) = channel();
+        let reads = path.clone();
+        std::thread::spawn(move || {
+            let file = std::fs::File::open(reads).unwrap();
+            for line in BufReader::new(file).lines().map_while(Result::ok) {
+                // The test may have heard enough.
+                let _ = say.send(line);
+            }
+        });
+        (path, heard)
+    }
 }
 
 impl Drop for Place {

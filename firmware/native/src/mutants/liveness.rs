@@ -1,5 +1,8 @@
 //! Defects that have nothing to do with what was asked: crashes, resets, floods, lost connections.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use reference_device::Device;
 use serde_json::json;
 
@@ -66,15 +69,33 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "silent-reset",
         "The device restarts at the thirtieth request without telling why.",
+        || at_answer(30, Act::Restart),
+    ),
+    mutant(
+        "silent-reset-late",
+        "The device restarts at the eight hundredth request without telling why.",
+        || at_answer(800, Act::Restart),
+    ),
+    mutant(
+        "late-panic",
+        "A name with a character beyond U+FFFF spoils the heap: forty answers later the device crashes.",
+        || late(has_astral, 40, Act::Panic),
+    ),
+    mutant(
+        "late-exit",
+        "A member with a name of 500 bytes or more that nobody reads spoils the heap: forty-eight answers later the device dies.",
+        || late(|request| request.longest_name() >= 500, 48, Act::Exit),
+    ),
+    mutant(
+        "memory-leak",
+        "Each refused request leaks 256 bytes, and the heartbeat shows it.",
         || {
-            let mut count = 0;
-            Defect::default().on_answer_text(move |_, _, hands| {
-                count += 1;
-                if count != 30 {
-                    return Flow::Pass;
+            heartbeat(|text, leaked, _| {
+                if text.contains("\"error\":") || text.contains("\"isError\":true") {
+                    leaked + 256
+                } else {
+                    leaked
                 }
-                hands.act(Act::Restart);
-                Flow::Drop
             })
         },
     ),
@@ -223,6 +244,74 @@ pub(super) const MUTANTS: &[Mutant] = &[
     }),
 ];
 
+/// Does something instead of giving the answer of this number, once.
+fn at_answer(number: usize, act: Act) -> Defect {
+    let mut count = 0;
+    Defect::default().on_answer_text(move |_, _, hands| {
+        count += 1;
+        if count != number {
+            return Flow::Pass;
+        }
+        hands.act(act.clone());
+        Flow::Drop
+    })
+}
+
+/// Does something instead of the answer that comes so many after such a request.
+fn late(is_such: fn(&Request) -> bool, answers: usize, act: Act) -> Defect {
+    let spoiled = Rc::new(Cell::new(None));
+    let left = Rc::clone(&spoiled);
+    Defect::default()
+        .inbound(move |inbound, _| {
+            if spoiled.get().is_none() && is_such(&Request::read(&inbound.text)) {
+                spoiled.set(Some(answers));
+            }
+            Flow::Pass
+        })
+        .on_answer_text(move |_, _, hands| {
+            left.set(match left.get() {
+                Some(0) => None,
+                Some(answers) => Some(answers - 1),
+                None => return Flow::Pass,
+            });
+            if left.get().is_some() {
+                return Flow::Pass;
+            }
+            hands.act(act.clone());
+            Flow::Drop
+        })
+}
+
+fn has_astral(request: &Request) -> bool {
+    [request.method(), request.tool()]
+        .iter()
+        .any(|name| name.chars().any(|c| c > '\u{ffff}'))
+}
+
+/// Tells of its memory at every tenth answer, and does not wait ten seconds for it. What an answer takes
+/// of it is told: of its text, what was taken before, and the number of the answer.
+pub(crate) fn heartbeat(takes: fn(&str, u64, u64) -> u64) -> Defect {
+    let (mut count, mut taken) = (0, 0);
+    let own = |line: &mut String| match line.contains(" SystemInfo: ") {
+        true => Flow::Drop,
+        false => Flow::Pass,
+    };
+    Defect::default()
+        .console(own)
+        .on_answer_text(move |_, text, hands| {
+            count += 1;
+            taken = takes(text, taken, count);
+            if count % 10 == 0 {
+                let free = 142_331_u64.saturating_sub(taken);
+                hands.act(Act::Print(format!(
+                    "I ({count}0) SystemInfo: free sram: {free} minimal sram: {}",
+                    free.min(121_004)
+                )));
+            }
+            Flow::Pass
+        })
+}
+
 /// Does something instead of handling such a request.
 fn instead_of(is_such: fn(&Request, &Device) -> bool, act: Act) -> Defect {
     Defect::default().inbound(move |inbound, hands| {
@@ -238,7 +327,7 @@ fn instead_of(is_such: fn(&Request, &Device) -> bool, act: Act) -> Defect {
 fn print_at(is_such: fn(&Request) -> bool, line: &'static str) -> Defect {
     Defect::default().on_answer_text(move |cause, _, hands| {
         if is_such(cause) {
-            hands.act(Act::Print(line));
+            hands.act(Act::Print(line.into()));
         }
         Flow::Pass
     })
@@ -249,7 +338,7 @@ fn print_once(line: &'static str) -> Defect {
     let mut done = false;
     Defect::default().on_answer_text(move |cause, _, hands| {
         if !cause.tool().is_empty() && !std::mem::replace(&mut done, true) {
-            hands.act(Act::Print(line));
+            hands.act(Act::Print(line.into()));
         }
         Flow::Pass
     })

@@ -18,7 +18,7 @@ mod initialize;
 mod jsonrpc;
 mod list;
 mod list_pages;
-mod liveness;
+pub(crate) mod liveness;
 mod mqtt;
 mod notifications;
 mod robustness;

@@ -64,7 +64,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "When the connection is lost the device goes to sleep for good.",
         || {
             Defect::default().disconnected(|hands| {
-                hands.act(Act::Print("I (0) PowerSaveTimer: Enabling sleep mode"));
+                hands.act(Act::Print(
+                    "I (0) PowerSaveTimer: Enabling sleep mode".into(),
+                ));
                 hands.act(Act::Exit);
             })
         },

@@ -6,6 +6,7 @@ use super::{Variant, variant};
 use crate::defect::Defect;
 use crate::hooks::{Act, Flow, Hands};
 use crate::link::Frame;
+use crate::mutants::liveness::heartbeat;
 
 pub(super) const VARIANTS: &[Variant] = &[
     variant(
@@ -100,6 +101,16 @@ pub(super) const VARIANTS: &[Variant] = &[
             Defect::default().console(|line| match line.contains(" MCP: ") {
                 true => Flow::Drop,
                 false => Flow::Pass,
+            })
+        },
+    ),
+    variant(
+        "memory-wobbles",
+        "Free memory goes up and down, and falls when something is loaded.",
+        || {
+            heartbeat(|_, _, count| {
+                let loaded = if count > 200 { 24_000 } else { 0 };
+                loaded + count * 7919 % 6000
             })
         },
     ),

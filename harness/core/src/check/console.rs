@@ -1,9 +1,10 @@
-//! Checks on the device's console: panic, reset, brown-out, watchdog (device-protocol 6.3).
+//! Checks on the device's console: panic, reset, brown-out, watchdog (device-protocol 6.3), free memory.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::memory::Memory;
 use super::sink::{Sink, evidence};
 
 /// What the console has shown.
@@ -17,6 +18,7 @@ pub(crate) struct Watch {
     /// The device said that it reboots on purpose.
     announced: bool,
     crashed: bool,
+    memory: Memory,
 }
 
 macro_rules! pattern {
@@ -53,11 +55,18 @@ impl Watch {
         self.boots_due = 1;
         self.reset_seen = false;
         self.announced = false;
+        self.memory.restarted();
+    }
+
+    /// Whether the console has told enough of the device's free memory to judge it.
+    pub(crate) fn watches_memory(&self) -> bool {
+        self.memory.is_watched()
     }
 
     /// Judges a line; returns whether it tells of a panic or a reset.
     pub(crate) fn line(&mut self, seq: u64, line: &str, sink: &mut Sink) -> bool {
         self.attached = true;
+        self.memory.line(seq, line, sink);
         // Most lines are plain log: one look each for the words that all patterns need.
         if PANIC.is_match(line) {
             self.crashed = true;
@@ -121,11 +130,13 @@ impl Watch {
                 sink.held(requirement);
             }
         }
+        self.memory.end_case(sink);
         sink.held("liveness.no-flood");
     }
 
     fn unexpected(&mut self, seq: u64, line: &str, sink: &mut Sink) {
         self.crashed = true;
+        self.memory.restarted();
         let announced = std::mem::take(&mut self.announced);
         sink.test("liveness.no-reset", announced, || {
             evidence("no reboot but on demand", line, seq)

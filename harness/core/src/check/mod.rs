@@ -16,6 +16,7 @@ mod handshake;
 mod ledger;
 mod listing;
 mod log;
+mod memory;
 mod merged;
 mod message;
 mod mqtt;
@@ -284,12 +285,13 @@ impl Judge {
     }
 
     /// Capabilities that only the course of the session shows: the device sends messages of its
-    /// own, was given a token, sends audio beside the link.
+    /// own, was given a token, sends audio beside the link, tells of its free memory.
     pub fn late_capabilities(&self) -> impl Iterator<Item = String> {
         [
             ("notifications", self.notified),
             ("token", self.token_given),
             ("channel", self.channel.has_heard()),
+            ("memory", self.console.watches_memory()),
         ]
         .into_iter()
         .filter(|(_, shown)| *shown)
@@ -486,11 +488,16 @@ impl Judge {
                 }
             }
             Payload::Batch(_) if self.batch_sent => Seen::Other,
-            Payload::Batch(_) | Payload::Invalid(_) => {
+            payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
                 self.sink.test("envelope.payload-object", false, || {
                     evidence("an object as payload", frame.display(), seq)
                 });
-                recover_id(&frame.display()).map_or(Seen::Other, |id| self.broken_answer(&id))
+                let text = match payload {
+                    // What it holds may be the answer.
+                    Payload::Invalid(Some(Value::String(inner))) => inner.clone(),
+                    _ => frame.display(),
+                };
+                recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
     }

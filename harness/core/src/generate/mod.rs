@@ -14,6 +14,7 @@ mod concurrency;
 mod ground;
 mod ids;
 mod json;
+mod liveness;
 mod methods;
 mod pages;
 mod parts;
@@ -38,59 +39,76 @@ pub struct Property {
     pub title: &'static str,
     /// Capabilities without which it does not apply.
     pub needs: &'static [&'static str],
+    /// Whether its inputs are those of the others, mixed: what they have shown is no news here.
+    pub is_mixed: bool,
     /// The steps of the draw with a number.
     steps: fn(&Ground, u32) -> BoxedStrategy<Vec<Step>>,
 }
 
 /// All properties, in the order in which they are tried.
-pub const PROPERTIES: [Property; 8] = [
+pub const PROPERTIES: [Property; 9] = [
     Property {
         id: "properties/ids",
         title: "Ids of every kind come back unchanged, or the request is refused without effect",
         needs: &[],
+        is_mixed: false,
         steps: ids::steps,
     },
     Property {
         id: "properties/arguments",
         title: "Arguments that obey a tool's own schema are accepted, others refused without effect",
         needs: &["tools"],
+        is_mixed: false,
         steps: arguments::steps,
     },
     Property {
         id: "properties/strings",
         title: "Hostile text of any length is answered with valid JSON, or survived",
         needs: &[],
+        is_mixed: false,
         steps: strings::steps,
     },
     Property {
         id: "properties/pagination",
         title: "Every tool is listed once, cursors are repeatable, foreign ones yield nothing",
         needs: &["tools"],
+        is_mixed: false,
         steps: pages::steps,
     },
     Property {
         id: "properties/methods",
         title: "What does not exist is refused in the right way",
         needs: &[],
+        is_mixed: false,
         steps: methods::steps,
     },
     Property {
         id: "properties/json",
         title: "Other spellings of a request are understood, what is no request gives no success",
         needs: &[],
+        is_mixed: false,
         steps: json::steps,
     },
     Property {
         id: "properties/concurrency",
         title: "Requests in flight together are each answered once",
         needs: &[],
+        is_mixed: false,
         steps: concurrency::steps,
     },
     Property {
         id: "properties/state",
         title: "The level follows every sequence of commands",
         needs: &["status", "volume"],
+        is_mixed: false,
         steps: state::steps,
+    },
+    Property {
+        id: "properties/liveness",
+        title: "The device lives on through long runs of everything",
+        needs: &[],
+        is_mixed: true,
+        steps: liveness::steps,
     },
 ];
 
@@ -179,6 +197,16 @@ impl Draw {
     pub fn complicate(&mut self) -> bool {
         self.tree.complicate()
     }
+}
+
+/// So many requests that this device answers with a success, one after the other.
+pub fn good_requests(number: usize) -> Vec<Step> {
+    let each = (1..).take(number);
+    let good = |line| Step {
+        line,
+        ..steps::good()
+    };
+    each.map(good).collect()
 }
 
 fn exchanges(steps: &[Step]) -> usize {

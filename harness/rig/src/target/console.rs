@@ -85,7 +85,8 @@ impl Console {
     }
 
     /// Whether lines are only counted at the moment.
-    pub(super) fn is_dropping(&self) -> bool {
+    #[cfg(test)]
+    fn is_dropping(&self) -> bool {
         self.backlog().dropped > 0
     }
 }

@@ -72,6 +72,14 @@ impl Target {
         }
     }
 
+    /// Takes in what the device has written until now: what it wrote before it answered is in
+    /// [`try_next`](Self::try_next) afterwards.
+    pub fn catch_up(&mut self) {
+        if let Self::Process(process) = self {
+            process.catch_up();
+        }
+    }
+
     /// Whether the device is known to run; `None` when that cannot be known.
     pub fn is_running(&self) -> Option<bool> {
         match self {

@@ -6,7 +6,7 @@ use std::{
     os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
     process::{ExitStatus, Stdio},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -14,7 +14,6 @@ use std::{
 
 use nix::sys::signal::Signal;
 use tokio::{
-    io::AsyncReadExt as _,
     net::unix::pipe,
     process::Child,
     task::JoinHandle,
@@ -34,6 +33,12 @@ pub const STOP_GRACE: Duration = Duration::from_millis(500);
 /// How long the console is read on when the process has ended and another one (a child of it)
 /// holds the console open.
 const CONSOLE_GRACE: Duration = Duration::from_millis(100);
+
+/// How much of the console is read at once.
+const CHUNK: usize = 16 * 1024;
+
+/// How often that is done for lines that were written before now: a pipe holds no more.
+const CHUNKS_OF_A_PIPE: usize = 8;
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -119,6 +124,7 @@ pub struct Process {
 #[derive(Debug)]
 struct Run {
     state: Arc<State>,
+    output: Arc<Output>,
     follower: JoinHandle<()>,
     /// Kills what is left of it when it is dropped; the follower then reaps the program.
     group: Group,
@@ -178,6 +184,7 @@ impl Process {
             state,
             mut follower,
             group,
+            ..
         } = run;
         state.is_stopping.store(true, Ordering::SeqCst);
         if !follower.is_finished() {
@@ -204,6 +211,13 @@ impl Process {
         self.console.try_next()
     }
 
+    /// Takes in what it has written until now, so that it is in [`try_next`](Self::try_next).
+    pub fn catch_up(&mut self) {
+        if let Some(run) = &self.run {
+            run.output.catch_up(&self.console);
+        }
+    }
+
     /// Whether the program itself runs.
     pub fn is_running(&self) -> bool {
         self.run
@@ -222,27 +236,70 @@ impl Process {
         let child = command.spawn()?;
         // It holds the writing end, and the console would never end.
         drop(command);
-        let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let output = Arc::new(Output {
+            pipe: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
+            lines: Mutex::default(),
+        });
         let state = Arc::new(State::default());
         let follower = Follower {
             child,
-            pipe,
+            output: Arc::clone(&output),
             state: Arc::clone(&state),
             console: Arc::clone(&self.console),
             shell: self.command.shell,
         };
         Ok(Run {
             state,
+            output,
             follower: tokio::spawn(follower.follow()),
             group,
         })
     }
 }
 
+/// The console of one run. Two read it: who follows it, and who wants all that was written until now.
+#[derive(Debug)]
+struct Output {
+    pipe: pipe::Receiver,
+    /// Locked from the reading of bytes until their lines are in the console, for the order of them.
+    lines: Mutex<Lines>,
+}
+
+impl Output {
+    /// Reads in one way or the other, and gives how many bytes that were.
+    fn take(
+        &self,
+        console: &Console,
+        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunk = [0; CHUNK];
+        let length = read(&mut chunk)?;
+        lines.push(&chunk[..length], |line| console.line(line));
+        Ok(length)
+    }
+
+    fn catch_up(&self, console: &Console) {
+        for _ in 0..CHUNKS_OF_A_PIPE {
+            // The runtime learns of new bytes only when it looks, and asking it would tell nothing of
+            // those that have just come: the kernel knows.
+            let read = |chunk: &mut [u8]| Ok(nix::unistd::read(&self.pipe, chunk)?);
+            if !matches!(self.take(console, read), Ok(1..)) {
+                break;
+            }
+        }
+    }
+
+    fn finish(&self, console: &Console) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.finish(|line| console.line(line));
+    }
+}
+
 /// Reads the console of one run up to its end.
 struct Follower {
     child: Child,
-    pipe: pipe::Receiver,
+    output: Arc<Output>,
     state: Arc<State>,
     console: Arc<Console>,
     shell: bool,
@@ -250,21 +307,20 @@ struct Follower {
 
 impl Follower {
     async fn follow(mut self) {
-        let mut lines = Lines::default();
-        let mut chunk = vec![0; 16 * 1024];
         let mut end = None;
         let mut deadline = Instant::now();
         loop {
             tokio::select! {
-                read = self.pipe.read(&mut chunk) => match read {
-                    Ok(0) | Err(_) => break,
-                    Ok(length) => {
-                        lines.push(&chunk[..length], |line| self.console.line(line));
-                        if self.console.is_dropping() {
-                            tokio::task::yield_now().await;
-                        }
+                _ = self.output.pipe.readable() => {
+                    let read = |chunk: &mut [u8]| self.output.pipe.try_read(chunk);
+                    match self.output.take(&self.console, read) {
+                        // Others want to work, too, however much it prints.
+                        Ok(1..) => tokio::task::yield_now().await,
+                        // It was read by who could not wait.
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Ok(0) | Err(_) => break,
                     }
-                },
+                }
                 ended = self.child.wait(), if end.is_none() => {
                     end = Some(self.ended(ended));
                     deadline = Instant::now() + CONSOLE_GRACE;
@@ -272,7 +328,7 @@ impl Follower {
                 () = sleep_until(deadline), if end.is_some() => break,
             }
         }
-        lines.finish(|line| self.console.line(line));
+        self.output.finish(&self.console);
         let end = match end {
             Some(end) => end,
             None => {
