@@ -26,6 +26,7 @@ step cargo fmt --all --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step cargo run --release -- run --transport both --junit "$target/mcp-hil/junit.xml"
+step cargo run --release -- self-test --quick
 
 printf '\n== cargo test --workspace\n'
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed "$?" "cargo test --workspace"

@@ -19,7 +19,7 @@ use mcp_hil::event::{CaseReport, Event, Summary};
 use mcp_hil::plan::Plan;
 use mcp_hil::report::{JunitFile, RecordFile, Reporter, Reporters};
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{self, Transport, What};
+use mcp_hil_core::transcript::{self, Entry, Transport, What};
 use mcp_hil_core::wire::Frame;
 use mcp_hil_rig::{Endpoint, Incoming, Knock, MqttTerms};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -69,6 +69,7 @@ fn main() -> Result<()> {
         let _pinned = OneCpu::pin()?;
         bench.throughput("  the same, both processes on one CPU", Transport::Mqtt)?;
     }
+    bench.generated("generated exchanges, judged / raw WebSocket ping-pong")?;
     bench.silence("200 silent cases / 200 answered ones, wall time", 5, None)?;
     bench.silence(
         "  the same, on a device that takes 5 ms to answer",
@@ -76,6 +77,7 @@ fn main() -> Result<()> {
         Some(5),
     )?;
     bench.standard_run()?;
+    bench.mutants()?;
     bench.soak()
 }
 
@@ -220,6 +222,117 @@ impl Bench {
         drop(endpoint);
         device.wait()?;
         Ok(times)
+    }
+
+    /// Generated exchanges per second, with all that is sent to make sure of them, over raw messages
+    /// of the same mean size. Times are those of properties alone, which hold generating, judging
+    /// and recording.
+    fn generated(&self, name: &str) -> Result<()> {
+        const INPUTS: u32 = 200;
+        const ROUNDS: usize = 5;
+        const BATCHES: usize = 20;
+        let (mut ratios, mut rates, mut raw_rates) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let mut plan = self.plan()?;
+            plan.cases.clear();
+            plan.generation.inputs = INPUTS;
+            plan.generation.max_time = Duration::from_secs(600);
+            let (times, seconds) = mpsc::channel();
+            self.run(&plan, move |report| {
+                if report.generated.is_some() {
+                    let _ = times.send((report.case.clone(), report.took_us as f64 / 1e6));
+                }
+            })?;
+            let folder = plan.lane_folder(Transport::WebSocket);
+            let (mut exchanges, mut bytes, mut took) = (0, Vec::new(), 0.0);
+            for (case, seconds) in seconds.iter() {
+                exchanges += sent(&folder, &case)?;
+                bytes.push(mean_message(&folder, &case)?);
+                took += seconds;
+            }
+            let bytes = bytes.iter().sum::<usize>() / bytes.len();
+            std::fs::remove_dir_all(&plan.folder)?;
+            let each = exchanges / BATCHES;
+            let raw_times = self
+                .runtime
+                .block_on(self.raw_batches(BATCHES, each, bytes))?;
+            let (rate, raw_rate) = (exchanges as f64 / took, rate_of(each, raw_times));
+            ratios.push(rate / raw_rate);
+            rates.push(rate);
+            raw_rates.push(raw_rate);
+        }
+        row(name, &format!("{:.2}", median(ratios)), ">= 0.60");
+        let (rate, raw_rate) = (median(rates), median(raw_rates));
+        row(
+            "  per second",
+            &format!("{rate:.0}"),
+            &format!("{raw_rate:.0} raw"),
+        );
+        Ok(())
+    }
+
+    /// What finding mutants takes: all of them with the cases that are known to kill them, and those
+    /// in ids and arguments with generated inputs alone.
+    fn mutants(&self) -> Result<()> {
+        let (totals, slowest) = self.self_test(&["--quick"])?;
+        row(
+            "exchanges to a kill, median over all mutants",
+            &totals["median_exchanges"].to_string(),
+            "",
+        );
+        row(
+            "  the slowest mutant",
+            &format!("{:.1} s", slowest.1),
+            &slowest.0,
+        );
+        let selection = ["--generated", "--only", "id-", "--only", "argument-"];
+        let (totals, _) = self.self_test(&selection)?;
+        row(
+            "exchanges to shrink / exchanges to the kill, median",
+            &format!(
+                "{:.2}",
+                totals["median_shrinking"].as_f64().unwrap_or(f64::NAN)
+            ),
+            "<= 5",
+        );
+        row(
+            "  killed by generated inputs alone, of ids and arguments",
+            &totals["killed"].to_string(),
+            &format!("of {}", totals["mutants"]),
+        );
+        Ok(())
+    }
+
+    /// The totals of a self-test of mutants, and the mutant that took longest, with its seconds.
+    fn self_test(&self, selection: &[&str]) -> Result<(serde_json::Value, (String, f64))> {
+        let program = env!("CARGO_BIN_EXE_mcp-hil");
+        let begin = ["mcp-hil", "self-test", "--format", "json"];
+        let arguments = match Cli::parse_from(begin.iter().chain(selection)).command {
+            CliCommand::SelfTest(arguments) => arguments,
+            _ => return Err("`self-test` is a self-test".into()),
+        };
+        let (_stop, interrupt) = watch::channel(false);
+        let mut out = Vec::new();
+        self.runtime.block_on(mcp_hil::self_test::run(
+            &arguments,
+            program.into(),
+            &mut out,
+            interrupt,
+        ))?;
+        let mut slowest = (String::new(), 0.0);
+        let mut totals = serde_json::Value::Null;
+        for line in String::from_utf8(out)?.lines() {
+            let event: serde_json::Value = serde_json::from_str(line)?;
+            let seconds = event["took_ms"].as_f64().unwrap_or(0.0) / 1e3;
+            if event["event"] == "mutant" && seconds > slowest.1 {
+                slowest = (
+                    event["name"].as_str().unwrap_or_default().to_owned(),
+                    seconds,
+                );
+            }
+            totals = event;
+        }
+        Ok((totals, slowest))
     }
 
     /// Cases whose silence is proven by a fence over cases that are answered, taking turns.
@@ -412,13 +525,25 @@ fn table(rows: usize, steps: &str) -> String {
     )
 }
 
-/// Mean size of the messages of a case, both directions together.
-fn mean_message(folder: &Path, case: &str) -> Result<usize> {
+/// The transcript of a case.
+fn entries(folder: &Path, case: &str) -> Result<Vec<Entry>> {
     let path = folder
         .join("transcripts")
         .join(format!("{}.jsonl", case.replace('/', ".")));
-    let entries = transcript::read_jsonl(&std::fs::read_to_string(path)?)
-        .map_err(|(line, why)| format!("transcript, line {line}: {why}"))?;
+    Ok(transcript::read_jsonl(&std::fs::read_to_string(path)?)
+        .map_err(|(line, why)| format!("transcript, line {line}: {why}"))?)
+}
+
+/// How many messages were sent in a case.
+fn sent(folder: &Path, case: &str) -> Result<usize> {
+    let entries = entries(folder, case)?;
+    let sent = |entry: &&Entry| matches!(entry.what, What::Sent { .. });
+    Ok(entries.iter().filter(sent).count())
+}
+
+/// Mean size of the messages of a case, both directions together.
+fn mean_message(folder: &Path, case: &str) -> Result<usize> {
+    let entries = entries(folder, case)?;
     let sizes: Vec<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.what {

@@ -395,6 +395,19 @@ pub struct SelfTestArgs {
     #[arg(long)]
     pub quick: bool,
 
+    /// Try no mutants, only the device itself and its variations
+    #[arg(long)]
+    pub harmless: bool,
+
+    /// Try mutants with generated inputs alone, once: which ones need no script, and what shrinking
+    /// costs
+    #[arg(long, conflicts_with = "quick")]
+    pub generated: bool,
+
+    /// Generated inputs for each property, in every run [default: as many as `run` has]
+    #[arg(long, value_name = "NUMBER")]
+    pub cases: Option<u32>,
+
     /// How many runs at a time [default: twice the number of processors]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub jobs: Option<u16>,

@@ -2,6 +2,7 @@
 
 mod support;
 
+use mcp_hil_core::generate::PROPERTIES;
 use serde_json::Value;
 use support::{Done, Place};
 
@@ -39,20 +40,44 @@ fn mutants_are_killed_and_variations_are_not_accused() {
     let killed = row("id-int32-wrapped");
     assert!(killed.contains(" ids "), "{killed}");
     assert!(killed.contains("ids/large ids."), "{killed}");
-    let exchanges = killed
-        .split(' ')
-        .next_back()
-        .and_then(|word| word.parse().ok());
-    assert!(
-        exchanges.is_some_and(|count: u32| (5..100).contains(&count)),
-        "{killed}"
-    );
+    let words: Vec<&str> = killed.split_whitespace().collect();
+    let number = |from_end: usize| -> u32 {
+        let word = words[words.len() - from_end];
+        word.parse().unwrap_or_else(|_| panic!("{killed}"))
+    };
+    let (exchanges, repro) = (number(2), number(1));
+    assert!((5..100).contains(&exchanges), "{killed}");
+    assert!(repro < exchanges, "{killed}");
     assert!(row("good").contains("nothing"), "{done}");
     assert!(row("members-descending").contains("nothing"), "{done}");
     let tail: Vec<&str> = done.stdout.lines().rev().take(2).collect();
     assert!(tail[0].starts_with("false findings 0 in "), "{done}");
     // A mutant is named `members-case-insensitive`.
     assert_eq!(tail[1], "killed 4 of 4", "{done}");
+}
+
+#[test]
+fn generated_inputs_are_counted_and_mutants_can_be_left_out() {
+    let place = Place::new();
+    let arguments = ["self-test", "--quick", "--harmless", "--cases", "3"];
+    let selection = ["--only", "good", "--only", "id-int32-", "--only", "escapes"];
+    let json = ["--format", "json"];
+    let done = place
+        .hil(arguments.into_iter().chain(selection).chain(json))
+        .end()
+        .exits(0);
+    let events = events(&done);
+    let names: Vec<&Value> = events.iter().map(|event| &event["name"]).collect();
+    assert_eq!(names[..2], ["good", "escapes"], "{done}");
+    // Both have all that any property needs.
+    let inputs = 3 * PROPERTIES.len();
+    assert!(
+        events[..2].iter().all(|event| event["inputs"] == inputs),
+        "{done}"
+    );
+    let end = last(&done);
+    assert_eq!((&end["mutants"], &end["harmless"]), (&0.into(), &2.into()));
+    assert_eq!(end["inputs"], 2 * inputs, "{done}");
 }
 
 #[test]

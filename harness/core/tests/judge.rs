@@ -305,3 +305,156 @@ fn a_null_cursor_ends_the_list_and_is_a_matter_of_its_own(
     ]);
     assert_eq!(play.end(), findings);
 }
+
+/// A call, an answer with this `result`, and what is broken.
+#[rstest]
+#[case::text(r#"{"content":[{"type":"text","text":"true"}],"isError":false}"#, &[])]
+#[case::nothing(r#"{"content":[]}"#, &[])]
+#[case::image(r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#, &[])]
+#[case::resource(r#"{"content":[{"type":"resource","resource":{}}]}"#, &[])]
+#[case::of_later_revisions(r#"{"content":[{"type":"resource_link"}]}"#, &[])]
+#[case::no_content(r#"{}"#, &["a/a call.content-array"])]
+#[case::text_missing(r#"{"content":[{"type":"text"}]}"#, &["a/a call.content-items"])]
+#[case::data_missing(
+    r#"{"content":[{"type":"image","mimeType":"image/png"}]}"#,
+    &["a/a call.content-items"]
+)]
+#[case::kind_missing(
+    r#"{"content":[{"type":"audio","data":"AA=="}]}"#,
+    &["a/a call.content-items"]
+)]
+#[case::resource_missing(r#"{"content":[{"type":"resource"}]}"#, &["a/a call.content-items"])]
+#[case::no_type(r#"{"content":[{"text":"true"}]}"#, &["a/a call.content-items"])]
+#[case::one_of_two(
+    r#"{"content":[{"type":"text","text":"true"},{"type":"text"}]}"#,
+    &["a/a call.content-items"]
+)]
+#[case::flag(r#"{"content":[],"isError":"no"}"#, &["a/a call.is-error-boolean"])]
+#[case::no_object("true", &[
+    "a/a jsonrpc.result-object",
+    "a/a call.content-array",
+])]
+fn the_result_of_a_call_is_judged(#[case] result: &str, #[case] findings: &[&str]) {
+    let call = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+    assert_eq!(Play::new().play(&[call, &answer]).end(), findings);
+}
+
+#[rstest]
+#[case::good("{}", r#"{"content":[],"isError":false}"#, &[])]
+#[case::failed("{}", r#"{"content":[],"isError":true}"#, &["b/b call.success"])]
+#[case::with_arguments(r#"{"x":1}"#, r#"{"content":[],"isError":true}"#, &[])]
+#[case::arguments_that_are_none("[]", r#"{"content":[],"isError":true}"#, &[])]
+fn no_good_reading_of_the_state_fails(
+    #[case] arguments: &str,
+    #[case] result: &str,
+    #[case] findings: &[&str],
+) {
+    let call = format!(
+        r#"> 0 {{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{
+            "name":"self.get_device_status","arguments":{arguments}}}}}"#
+    );
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+    let list = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}}"#;
+    let listed = r#"< {"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"self.get_device_status",
+        "description":"d","inputSchema":{"type":"object","properties":{}}}]}}"#;
+    let mut play = Play::new();
+    assert_eq!(play.play(&[list, listed]).end(), [""; 0]);
+    let found = play.next_case("b/b").play(&[&call, &answer]).end();
+    assert_eq!(found, findings);
+}
+
+const INFO: &str = r#""serverInfo":{"name":"n","version":"1"}"#;
+
+#[rstest]
+#[case::good(r#""protocolVersion":"2024-11-05","capabilities":{"tools":{}},INFO"#, &[])]
+#[case::no_date(
+    r#""protocolVersion":"2024-11","capabilities":{"tools":{}},INFO"#,
+    &["a/a initialize.protocol-version"]
+)]
+#[case::date_inside(
+    r#""protocolVersion":"v2024-11-05","capabilities":{"tools":{}},INFO"#,
+    &["a/a initialize.protocol-version"]
+)]
+#[case::tools_true(
+    r#""protocolVersion":"2024-11-05","capabilities":{"tools":true},INFO"#,
+    &["a/a initialize.capabilities-tools"]
+)]
+#[case::no_version(
+    r#""protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"n"}"#,
+    &["a/a initialize.server-info"]
+)]
+#[case::no_name(
+    r#""protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"version":"1"}"#,
+    &["a/a initialize.server-info"]
+)]
+fn the_result_of_initialize_is_judged(#[case] members: &str, #[case] findings: &[&str]) {
+    let initialize = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#;
+    let members = members.replace("INFO", INFO);
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{{{members}}}}}"#);
+    assert_eq!(Play::new().play(&[initialize, &answer]).end(), findings);
+}
+
+#[rstest]
+#[case::null_beside_a_result(r#""result":{},"error":null"#, &["a/a jsonrpc.result-xor-error"])]
+#[case::null_alone(r#""error":null"#, &["a/a errors.object"])]
+#[case::text(r#""error":"no""#, &["a/a errors.object"])]
+#[case::both(
+    r#""result":{},"error":{"code":"1","message":"no"}"#,
+    &["a/a jsonrpc.result-xor-error", "a/a errors.code-integer"]
+)]
+#[case::no_message(r#""error":{"code":-32600}"#, &["a/a errors.message-string"])]
+#[case::whole_number_with_a_point(r#""error":{"code":-32600.0,"message":"no"}"#, &[])]
+fn the_form_of_an_answer_is_judged(#[case] members: &str, #[case] findings: &[&str]) {
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,{members}}}"#);
+    assert_eq!(Play::new().play(&[PING, &answer]).end(), findings);
+}
+
+#[test]
+fn a_finding_shows_what_was_sent_and_what_came() {
+    let mut play = Play::new();
+    let answer = r#"< {"jsonrpc":"2.0","id":7,"error":{"code":"1","message":"no"}}"#;
+    play.play(&[PING, answer]);
+    let last = play.seq - 1;
+    let outcome = play.judge.end_case(None, &Facts::default());
+    let [judgement] = &outcome.judgements[..] else {
+        panic!("{outcome:?}");
+    };
+    let Outcome::Broken(evidence) = &judgement.outcome else {
+        panic!("{judgement:?}");
+    };
+    assert_eq!(evidence.expected, "error.code is an integer");
+    assert!(evidence.received.contains(r#""code":"1""#), "{evidence:?}");
+    let sent = evidence.sent.as_deref().expect("the request");
+    assert!(sent.contains(r#""method":"ping""#), "{sent}");
+    assert_eq!(evidence.seq, Some(last));
+}
+
+/// An answer under an id that is not the request's, settled at the end of the case.
+#[rstest]
+#[case::result("7", r#""id":9,"result":{}"#, "ids.echo")]
+#[case::error(
+    "7",
+    r#""id":9,"error":{"code":-32600,"message":"no"}"#,
+    "ids.error-echo"
+)]
+#[case::fraction("7.5", r#""id":8,"result":{}"#, "ids.fraction")]
+#[case::beyond_2_53(
+    "9007199254740993",
+    r#""id":9007199254740992,"result":{}"#,
+    "ids.above-2-53"
+)]
+fn a_wrong_id_is_told_by_what_the_right_one_was(
+    #[case] id: &str,
+    #[case] members: &str,
+    #[case] requirement: &str,
+) {
+    let ping = format!(r#"> 0 {{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let answer = format!(r#"< {{"jsonrpc":"2.0",{members}}}"#);
+    let fence = FENCE.replace(":8,", ":80,");
+    let fenced = FENCED.replace(":8,", ":80,");
+    let found = Play::new()
+        .play(&[&ping, &answer, "? 0", &fence, &fenced])
+        .end();
+    assert_eq!(found, [format!("a/a {requirement}")]);
+}

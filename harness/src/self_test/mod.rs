@@ -5,6 +5,7 @@
 //! reads its report, `show` prints what came of it. Each trial is a process of its own: one that
 //! hangs or breaks spoils no other.
 
+mod cost;
 mod show;
 mod table;
 mod trial;
@@ -47,8 +48,8 @@ pub async fn run(
     let native = native::program()?;
     let trials = trials(args, &native)?;
     let mut shown = show::Shown::new(out, args.format);
-    let bench = Arc::new(Bench::new(program, native, args.seed)?);
-    let work = carry_out(&bench, trials, jobs(args), &mut shown);
+    let bench = Arc::new(Bench::new(program, native, args)?);
+    let work = carry_out(&bench, trials, args, &mut shown);
     let done = tokio::select! {
         () = work => true,
         // The trials end with their tasks.
@@ -70,10 +71,15 @@ fn jobs(args: &SelfTestArgs) -> usize {
 async fn carry_out<W: Write>(
     bench: &Arc<Bench>,
     trials: Vec<Trial>,
-    jobs: usize,
+    args: &SelfTestArgs,
     shown: &mut show::Shown<W>,
 ) {
-    let (slots, alone) = (Arc::new(Semaphore::new(jobs)), Arc::new(RwLock::new(())));
+    let (slots, alone) = (
+        Arc::new(Semaphore::new(jobs(args))),
+        Arc::new(RwLock::new(())),
+    );
+    // Most mutants need a script: that generated inputs alone let them live says nothing.
+    let tries_again = !args.generated;
     let mut tasks = JoinSet::new();
     for (index, trial) in trials.into_iter().enumerate() {
         let (bench, slots, alone) = (bench.clone(), slots.clone(), alone.clone());
@@ -83,11 +89,10 @@ async fn carry_out<W: Write>(
                 let _together = alone.read().await;
                 trial.carry_out(&bench).await
             };
-            if tried.outcome == Outcome::Survived {
-                // Defects in many requests at once show only when they really are in flight at
-                // once; on a machine that the others keep busy they may not be. Alone they must.
+            if tries_again && tried.is_worth_another() {
                 let _alone = alone.write().await;
                 tried = trial.carry_out(&bench).await;
+                tried.again = true;
             }
             (index, tried)
         });
@@ -116,24 +121,24 @@ fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, R
     let mistaken = |name: &str| args.mistake.iter().any(|mistaken| mistaken == name);
     let mutant = |name: &str| Difference::Mutant(name.to_owned());
     let variant = |name: &str| Difference::Variant(name.to_owned());
-    let mut trials = vec![Trial::harmless(None, args.quick)];
+    let (quick, generated) = (args.quick, args.generated);
+    let new = |difference, area: &str, known: &[Kill]| match generated {
+        true => Trial::generated(difference, area, known),
+        false => Trial::mutant(difference, area, known, quick),
+    };
+    let mut trials = vec![Trial::harmless(None, quick)];
     for listed in variants.iter().filter(|listed| !mistaken(&listed.name)) {
-        trials.push(Trial::harmless(Some(variant(&listed.name)), args.quick));
+        trials.push(Trial::harmless(Some(variant(&listed.name)), quick));
     }
     for listed in mutants.iter().filter(|listed| mistaken(&listed.name)) {
-        trials.push(Trial::harmless(Some(mutant(&listed.name)), args.quick));
+        trials.push(Trial::harmless(Some(mutant(&listed.name)), quick));
     }
     for listed in variants.iter().filter(|listed| mistaken(&listed.name)) {
-        trials.push(Trial::mutant(variant(&listed.name), "", &[], args.quick));
+        trials.push(new(variant(&listed.name), "", &[]));
     }
     for listed in mutants.iter().filter(|listed| !mistaken(&listed.name)) {
         let known = kills.get(&listed.name).map_or(&[][..], Vec::as_slice);
-        trials.push(Trial::mutant(
-            mutant(&listed.name),
-            &listed.area,
-            known,
-            args.quick,
-        ));
+        trials.push(new(mutant(&listed.name), &listed.area, known));
     }
     for selector in &args.only {
         if !trials
@@ -160,6 +165,7 @@ fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, R
                 .iter()
                 .any(|selector| trial.name().starts_with(selector.as_str()))
     };
+    trials.retain(|trial| !(args.harmless && trial.is_mutant()));
     trials.retain(wanted);
     Ok(trials)
 }

@@ -1,5 +1,6 @@
 //! What came of the trials, for people and for programs.
 
+use std::cmp::Ordering;
 use std::io::Write;
 
 use serde::Serialize;
@@ -8,8 +9,8 @@ use super::trial::{Outcome, Tried};
 use crate::cli::Format;
 use crate::exit;
 
-/// Widths of the columns: name, area, killed by.
-const COLUMNS: [usize; 3] = [38, 14, 62];
+/// Widths of the columns: name, area, killed by, exchanges or cases.
+const COLUMNS: [usize; 4] = [38, 14, 62, 9];
 
 /// Characters of a finding that people are shown.
 const LONGEST_TEXT: usize = 240;
@@ -27,7 +28,7 @@ pub enum Event<'a> {
 }
 
 /// What the trials came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Mutants tried.
     pub mutants: usize,
@@ -37,12 +38,20 @@ pub struct Totals {
     pub killed_by_properties: usize,
     /// The median of the exchanges that it took.
     pub median_exchanges: usize,
+    /// The median of the messages that show them again.
+    pub median_repro: usize,
+    /// The median of what it took to make generated inputs smaller, over what it took to find them.
+    pub median_shrinking: f64,
     /// Devices tried that do no wrong.
     pub harmless: usize,
     /// Cases executed with these.
     pub cases: usize,
+    /// Inputs generated and carried out in these.
+    pub inputs: u64,
     /// What was found in them all the same.
     pub false_findings: usize,
+    /// Devices that were tried a second time, alone on the machine.
+    pub tried_again: usize,
     /// Runs that could not be carried out.
     pub broken: usize,
     /// The exit code.
@@ -56,6 +65,8 @@ pub(super) struct Shown<W> {
     format: Format,
     totals: Totals,
     exchanges: Vec<usize>,
+    repros: Vec<usize>,
+    shrinking: Vec<f64>,
     /// Which table was begun: that of mutants or that of the others.
     table: Option<bool>,
 }
@@ -67,6 +78,8 @@ impl<W: Write> Shown<W> {
             format,
             totals: Totals::default(),
             exchanges: Vec::new(),
+            repros: Vec::new(),
+            shrinking: Vec::new(),
             table: None,
         }
     }
@@ -94,17 +107,22 @@ impl<W: Write> Shown<W> {
 
     fn count(&mut self, tried: &Tried) {
         let totals = &mut self.totals;
+        totals.tried_again += usize::from(tried.again);
         if tried.is_mutant {
             totals.mutants += 1;
         } else {
             totals.harmless += 1;
             totals.cases += tried.cases;
+            totals.inputs += tried.inputs;
         }
         match &tried.outcome {
             Outcome::Killed(killed) => {
                 totals.killed += 1;
                 totals.killed_by_properties += usize::from(killed.generated);
                 self.exchanges.push(killed.exchanges);
+                self.repros.extend(killed.repro_size);
+                let ratio = |tried: usize| tried as f64 / killed.exchanges.max(1) as f64;
+                self.shrinking.extend(killed.shrinking.map(ratio));
             }
             Outcome::Accused { findings } => totals.false_findings += findings.len(),
             Outcome::Broken { .. } => totals.broken += 1,
@@ -114,10 +132,10 @@ impl<W: Write> Shown<W> {
 
     /// Prints what it came to; the exit code.
     pub(super) fn finish(mut self) -> u8 {
-        self.exchanges.sort_unstable();
-        let median = self.exchanges.get(self.exchanges.len() / 2);
         let mut totals = self.totals;
-        totals.median_exchanges = median.copied().unwrap_or_default();
+        totals.median_exchanges = median(&mut self.exchanges, usize::cmp);
+        totals.median_repro = median(&mut self.repros, usize::cmp);
+        totals.median_shrinking = median(&mut self.shrinking, f64::total_cmp);
         let all_well = totals.killed == totals.mutants && totals.false_findings == 0;
         totals.exit = match (all_well, totals.broken) {
             (_, 1..) => exit::BENCH,
@@ -130,17 +148,26 @@ impl<W: Write> Shown<W> {
                 self.line("");
                 if totals.killed > 0 {
                     self.line(&format!(
-                        "median exchanges to a kill {}, killed by properties {}",
-                        totals.median_exchanges, totals.killed_by_properties
+                        "median exchanges to a kill {}, messages of a repro {}; killed by properties {}",
+                        totals.median_exchanges, totals.median_repro, totals.killed_by_properties
                     ));
+                }
+                if !self.shrinking.is_empty() {
+                    self.line(&format!(
+                        "exchanges to shrink over exchanges to the kill {:.1} (median)",
+                        totals.median_shrinking
+                    ));
+                }
+                if totals.tried_again > 0 {
+                    self.line(&format!("tried twice {}", totals.tried_again));
                 }
                 if totals.broken > 0 {
                     self.line(&format!("runs that broke {}", totals.broken));
                 }
                 self.line(&format!("killed {} of {}", totals.killed, totals.mutants));
                 self.line(&format!(
-                    "false findings {} in {} cases",
-                    totals.false_findings, totals.cases
+                    "false findings {} in {} cases with {} generated inputs",
+                    totals.false_findings, totals.cases, totals.inputs
                 ));
             }
         }
@@ -159,21 +186,27 @@ impl<W: Write> Shown<W> {
     }
 }
 
-fn row(cells: [&str; 4]) -> String {
-    let [name, area, by, number] = cells;
-    let [first, second, third] = COLUMNS;
-    format!("{name:first$}  {area:second$}  {by:third$}  {number:>9}")
+fn median<N: Copy + Default>(numbers: &mut [N], order: fn(&N, &N) -> Ordering) -> N {
+    numbers.sort_unstable_by(order);
+    let median = numbers.get(numbers.len() / 2);
+    median.copied().unwrap_or_default()
+}
+
+fn row(cells: [&str; 5]) -> String {
+    let [name, area, by, number, last] = cells;
+    let [first, second, third, fourth] = COLUMNS;
+    format!("{name:first$}  {area:second$}  {by:third$}  {number:>fourth$}  {last:>6}")
 }
 
 fn head(is_mutant: bool) -> String {
     match is_mutant {
-        true => row(["mutant", "area", "killed by", "exchanges"]),
-        false => row(["device", "", "found", "cases"]),
+        true => row(["mutant", "area", "killed by", "exchanges", "repro"]),
+        false => row(["device", "", "found", "cases", "inputs"]),
     }
 }
 
 fn rows(tried: &Tried) -> Vec<String> {
-    let cases = tried.cases.to_string();
+    let (cases, inputs) = (tried.cases.to_string(), tried.inputs.to_string());
     let (name, area) = (tried.name.as_str(), tried.area.as_str());
     match &tried.outcome {
         Outcome::Killed(killed) => {
@@ -187,16 +220,20 @@ fn rows(tried: &Tried) -> Vec<String> {
                 area,
                 &(by + &over),
                 &killed.exchanges.to_string(),
+                &killed
+                    .repro_size
+                    .map_or_else(|| "all".to_owned(), |size| size.to_string()),
             ])]
         }
-        Outcome::Survived => vec![row([name, area, "SURVIVED", ""])],
-        Outcome::Clean => vec![row([name, area, "nothing", &cases])],
+        Outcome::Survived => vec![row([name, area, "SURVIVED", "", ""])],
+        Outcome::Clean => vec![row([name, area, "nothing", &cases, &inputs])],
         Outcome::Accused { findings } => {
             let mut rows = vec![row([
                 name,
                 area,
                 &format!("FALSE FINDINGS: {}", findings.len()),
                 &cases,
+                &inputs,
             ])];
             let mut shown: Vec<(&str, &str)> = Vec::new();
             for finding in findings {
@@ -212,7 +249,7 @@ fn rows(tried: &Tried) -> Vec<String> {
             rows
         }
         Outcome::Broken { why } => {
-            let mut rows = vec![row([name, area, "THE RUN BROKE", &cases])];
+            let mut rows = vec![row([name, area, "THE RUN BROKE", &cases, &inputs])];
             rows.extend(why.lines().map(|line| format!("    {line}")));
             rows
         }

@@ -75,6 +75,18 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_tells_the_score_of_all_mutants() {
+        let readme = include_str!("../../../README.md");
+        let mutants = kills().len();
+        let told = format!("\nkilled {mutants} of {mutants}\n");
+        assert!(
+            readme.contains(&told),
+            "README.md does not say `{}`: run `mcp-hil self-test --quick` and put its last lines there",
+            told.trim()
+        );
+    }
+
+    #[test]
     fn a_kill_may_name_its_transport() {
         let kill = Kill::read("mqtt mqtt/qos1 mqtt.puback").expect("it reads");
         assert_eq!((&*kill.transport, &*kill.case), ("mqtt", "mqtt/qos1"));

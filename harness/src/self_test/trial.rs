@@ -7,22 +7,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::catalogue::RuleSet;
-use mcp_hil_core::transcript::{Entry, Role, What};
+use mcp_hil_core::generate::PROPERTIES;
+use mcp_hil_core::transcript::{Entry, PROPERTY};
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::Serialize;
 use tokio::process::Command;
 
 use super::GOOD;
+use super::cost::Cost;
 use super::table::{Kill, is_excepted};
+use crate::cli::SelfTestArgs;
 use crate::dut::Difference;
 use crate::event::CaseReport;
 use crate::plan::Refusal;
 use crate::recording::Recorded;
 use crate::report::Record;
-use crate::run::BOTH;
 
-/// No run takes longer; one that does hangs.
+/// No run takes longer, generated inputs beyond the usual aside; one that does hangs.
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// How long a generated input may take at most, on average and on a machine that others keep busy.
+const LONGEST_INPUT: Duration = Duration::from_millis(100);
 
 /// Seconds that a mutant gets for an answer: the device gives each in a few milliseconds.
 const MUTANT_DEADLINE: &str = "1";
@@ -39,13 +44,19 @@ pub(super) struct Bench {
     program: PathBuf,
     native: PathBuf,
     seed: u64,
+    /// Inputs for each property, where it was told.
+    cases: Option<u32>,
     folder: PathBuf,
     next: AtomicUsize,
 }
 
 impl Bench {
     /// Makes the folder.
-    pub(super) fn new(program: PathBuf, native: PathBuf, seed: u64) -> Result<Self, Refusal> {
+    pub(super) fn new(
+        program: PathBuf,
+        native: PathBuf,
+        args: &SelfTestArgs,
+    ) -> Result<Self, Refusal> {
         let folder = std::env::temp_dir().join(format!("mcp-hil-self-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(|error| {
             Refusal::bench(
@@ -56,10 +67,20 @@ impl Bench {
         Ok(Self {
             program,
             native,
-            seed,
+            seed: args.seed,
+            cases: args.cases,
             folder,
             next: AtomicUsize::new(0),
         })
+    }
+
+    /// How long a run may take, over both transports or over one.
+    fn longest(&self) -> Duration {
+        let inputs = self
+            .cases
+            .unwrap_or(0)
+            .saturating_mul(2 * PROPERTIES.len() as u32);
+        LONGEST + LONGEST_INPUT * inputs
     }
 }
 
@@ -105,6 +126,10 @@ pub struct Tried {
     pub transport: String,
     /// How many cases were executed.
     pub cases: usize,
+    /// How many inputs were generated and carried out in them.
+    pub inputs: u64,
+    /// Whether this is what a second try showed, alone on the machine.
+    pub again: bool,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
     /// What came of it.
@@ -146,6 +171,13 @@ pub struct Killed {
     /// How many requests had been sent by then, with those that the harness reads the state and makes
     /// sure with.
     pub exchanges: usize,
+    /// How many more were sent to make the input smaller, where one was generated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shrinking: Option<usize>,
+    /// How many messages show it again: those of the smallest input, or those of the script up to
+    /// the finding. Nothing for a comparison of transports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repro_size: Option<usize>,
     /// The command that shows it again.
     pub repro: String,
 }
@@ -159,8 +191,25 @@ pub struct FalseFinding {
     pub requirement: String,
     /// What was expected and what came.
     pub text: String,
+    /// Whether it may as well be the bench: nothing was shown about the device.
+    #[serde(skip)]
+    pub is_bench: bool,
     /// The command that shows it again.
     pub repro: String,
+}
+
+impl Tried {
+    /// Whether a second try, alone on the machine, may show something else. Defects in many requests
+    /// at once show only when they really are in flight at once, and on a machine that the others
+    /// keep busy they may not be; a run that broke and a device that fell silent say nothing about
+    /// the device. What was found says enough.
+    pub(super) fn is_worth_another(&self) -> bool {
+        match &self.outcome {
+            Outcome::Survived | Outcome::Broken { .. } => true,
+            Outcome::Accused { findings } => findings.iter().all(|finding| finding.is_bench),
+            Outcome::Killed(_) | Outcome::Clean => false,
+        }
+    }
 }
 
 impl Trial {
@@ -207,6 +256,16 @@ impl Trial {
         }
     }
 
+    /// A mutant, with generated inputs alone, over the first transport on which it is known to show.
+    pub(super) fn generated(difference: Difference, area: &str, known: &[Kill]) -> Self {
+        let mut trial = Self::mutant(difference, area, known, false);
+        trial.runs.truncate(1);
+        for run in &mut trial.runs {
+            run.only = vec![PROPERTY.to_owned()];
+        }
+        trial
+    }
+
     /// The device itself, or a variation: the whole suite over both transports, in a hurry over
     /// WebSocket alone.
     pub(super) fn harmless(difference: Option<Difference>, quick: bool) -> Self {
@@ -228,6 +287,11 @@ impl Trial {
         self.difference.as_ref().map_or(GOOD, Difference::name)
     }
 
+    /// Whether something must be found.
+    pub(super) fn is_mutant(&self) -> bool {
+        self.is_mutant
+    }
+
     /// Runs the program, once more over the next transport where a mutant lives on.
     pub(super) async fn carry_out(&self, bench: &Bench) -> Tried {
         let began = Instant::now();
@@ -237,6 +301,8 @@ impl Trial {
             is_mutant: self.is_mutant,
             transport: String::new(),
             cases: 0,
+            inputs: 0,
+            again: false,
             took_ms: 0,
             outcome: Outcome::Survived,
         };
@@ -245,6 +311,7 @@ impl Trial {
             match self.start(run, bench).await {
                 Ok((folder, record)) => {
                     tried.cases += record.summary.cases;
+                    tried.inputs += inputs(&record);
                     tried.outcome = self.outcome(run, &folder, &record);
                     let _ = std::fs::remove_dir_all(folder);
                 }
@@ -285,15 +352,22 @@ impl Trial {
         if self.is_mutant {
             command.args(["--deadline", MUTANT_DEADLINE]);
             command.args(["--redial-deadline", MUTANT_REDIAL]);
+        } else {
+            // All inputs count, however busy the machine is.
+            let seconds = bench.longest().as_secs();
+            command.args(["--max-time", &format!("{seconds}s")]);
+        }
+        if let Some(cases) = bench.cases {
+            command.args(["--cases", &cases.to_string()]);
         }
         for case in &run.only {
             command.args(["--only", case]);
         }
-        let ended = tokio::time::timeout(LONGEST, command.output()).await;
+        let ended = tokio::time::timeout(bench.longest(), command.output()).await;
         let output = match ended {
             Ok(Ok(output)) => output,
             Ok(Err(error)) => return Err(format!("cannot start the program: {error}")),
-            Err(_) => return Err(format!("it took more than {} s", LONGEST.as_secs())),
+            Err(_) => return Err(format!("it took more than {} s", bench.longest().as_secs())),
         };
         let folder = out.join("latest");
         let read = std::fs::read_to_string(folder.join("report.json"));
@@ -330,10 +404,7 @@ impl Trial {
                 .position(|dut| dut.transport == case.transport);
             let findings = case.findings.iter().filter(|finding| counts(finding));
             let sessions = &sessions;
-            findings.map(move |finding| {
-                let exchanges = exchanges_until(sessions, lane, case, finding);
-                (case, finding, exchanges)
-            })
+            findings.map(move |finding| (case, finding, Cost::of(sessions, lane, case, finding)))
         });
         let is_known = |case: &CaseReport, finding: &Finding| {
             run.known.iter().any(|kill| {
@@ -342,13 +413,15 @@ impl Trial {
         };
         // The first, and of several at one time the one that was expected.
         let first =
-            seen.min_by_key(|(case, finding, exchanges)| (*exchanges, !is_known(case, finding)));
+            seen.min_by_key(|(case, finding, cost)| (cost.exchanges, !is_known(case, finding)));
         match (first, &record.summary.bench_error) {
-            (Some((case, finding, exchanges)), _) => Outcome::Killed(Killed {
+            (Some((case, finding, cost)), _) => Outcome::Killed(Killed {
                 case: case.case.clone(),
                 requirement: finding.requirement.clone(),
-                generated: case.case.starts_with("properties/"),
-                exchanges,
+                generated: case.case.starts_with(PROPERTY),
+                exchanges: cost.exchanges,
+                shrinking: cost.shrinking,
+                repro_size: cost.repro,
                 repro: case.repro.clone(),
             }),
             (None, Some(why)) => Outcome::Broken { why: why.clone() },
@@ -369,6 +442,7 @@ impl Trial {
                     "expected {}, received {}",
                     finding.expected, finding.received
                 ),
+                is_bench: !counts(finding),
                 repro: case.repro.clone(),
             }));
             let unshown = matches!(case.verdict, Verdict::Inconclusive | Verdict::Error);
@@ -377,6 +451,7 @@ impl Trial {
                     case: case.case.clone(),
                     requirement: "nothing was shown".to_owned(),
                     text: case.reason.clone().unwrap_or_default(),
+                    is_bench: true,
                     repro: case.repro.clone(),
                 });
             }
@@ -385,6 +460,7 @@ impl Trial {
             case: String::new(),
             requirement: requirement.to_owned(),
             text: text.to_owned(),
+            is_bench: true,
             repro: String::new(),
         };
         let summary = &record.summary;
@@ -409,31 +485,11 @@ fn counts(finding: &Finding) -> bool {
     finding.verdict == Verdict::Fail
 }
 
-/// How many requests the harness had sent when a finding showed, in all sessions together.
-fn exchanges_until(
-    sessions: &[Vec<Entry>],
-    lane: Option<usize>,
-    case: &CaseReport,
-    finding: &Finding,
-) -> usize {
-    let sent = |entry: &&Entry| match &entry.what {
-        What::Sent { role, .. } => !matches!(role, Role::Hello | Role::Reply),
-        _ => false,
-    };
-    let Some(lane) = lane.filter(|_| case.transport != BOTH) else {
-        // It took all of both sessions to compare them.
-        return sessions.iter().flatten().filter(sent).count();
-    };
-    let before = sessions[..lane].iter().flatten().filter(sent).count();
-    let Some(session) = sessions.get(lane) else {
-        return before;
-    };
-    let ended = session.iter().filter(|entry| *entry.case == *case.case);
-    let last = finding.seq.or(ended.map(|entry| entry.seq).max());
-    before
-        + session
-            .iter()
-            .filter(|entry| last.is_none_or(|last| entry.seq <= last))
-            .filter(sent)
-            .count()
+/// How many inputs were generated and carried out.
+fn inputs(record: &Record) -> u64 {
+    let generated = record
+        .cases
+        .iter()
+        .filter_map(|case| case.generated.as_ref());
+    generated.map(|generated| u64::from(generated.inputs)).sum()
 }

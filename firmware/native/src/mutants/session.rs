@@ -246,7 +246,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
                 .on_answer(move |cause, payload, hands| {
                     if cause.method() == "tools/list" {
                         queue.borrow_mut().push(payload.clone());
-                        hands.act_later(5, Act::Wake);
+                        // Long enough to have dialled again by then, on a busy machine too.
+                        hands.act_later(50, Act::Wake);
                         return Flow::Drop;
                     }
                     Flow::Pass
