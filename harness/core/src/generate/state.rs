@@ -80,12 +80,12 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 Command::Down(Some((by + more * 5).min(100))),
             ]
         });
-        kinds.push(up.boxed());
-        kinds.push(down.boxed());
+        kinds.push(loose(up.boxed()));
+        kinds.push(loose(down.boxed()));
         let odd = one_of(vec![0, 101, 266, 300, 65_546, i64::from(i32::MAX)]);
         let odd = (any::<bool>(), odd)
             .prop_map(|(up, by)| vec![Command::Set(40), Command::OddStep(up, by)]);
-        kinds.push(odd.boxed());
+        kinds.push(loose(odd.boxed()));
         nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
     }
     let mutes = ground.can("mute") && ground.callable(MUTE) && ground.callable(UNMUTE);
@@ -101,7 +101,13 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 .chain([Command::Unmute])
                 .collect()
         });
-        kinds.push(round.boxed());
+        kinds.push(loose(round.boxed()));
+        let silent = vec![
+            Command::Set(45),
+            Command::Mute,
+            Command::Nameless(UNMUTE, json!({})),
+        ];
+        kinds.push(loose(Just(silent).boxed()));
         nameless.extend([(MUTE, json!({})), (UNMUTE, json!({}))]);
     }
     if ground.can("brightness") && ground.callable(SET_BRIGHTNESS) {
@@ -129,6 +135,19 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             }
             steps.push(back.clone());
             steps
+        })
+        .boxed()
+}
+
+/// Commands of which each may be left out when they shrink.
+fn loose(commands: BoxedStrategy<Vec<Command>>) -> BoxedStrategy<Vec<Command>> {
+    let kept = vec![proptest::bool::weighted(0.9999); COMMANDS];
+    (kept, commands)
+        .prop_map(|(kept, commands)| {
+            let both = commands.into_iter().zip(kept);
+            both.filter(|(_, kept)| *kept)
+                .map(|(command, _)| command)
+                .collect()
         })
         .boxed()
 }
@@ -331,9 +350,10 @@ fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
 
 /// What is known after a message that changes nothing.
 fn after_refusal(level: Level, unchanged: &'static str, steps: &mut Vec<Step>) -> Level {
-    if let Level::Known(at, _) = level {
-        read(Level::Known(at, unchanged), steps);
-    }
+    match level {
+        Level::Known(at, _) => read(Level::Known(at, unchanged), steps),
+        other => read(other, steps),
+    };
     level
 }
 
