@@ -117,7 +117,14 @@ impl Lane<'_, '_> {
             property,
             ground,
             merged: Merged::new(&id),
-            told: Generated::default(),
+            told: Generated {
+                missing: property
+                    .missing(ground)
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect(),
+                ..Generated::default()
+            },
             likenesses: Vec::new(),
             saved: Settings::default(),
             recent: VecDeque::new(),

@@ -15,6 +15,7 @@ mod ground;
 mod ids;
 mod json;
 mod methods;
+mod others;
 mod pages;
 mod parts;
 mod state;
@@ -88,13 +89,21 @@ pub const PROPERTIES: [Property; 8] = [
     },
     Property {
         id: "properties/state",
-        title: "The level follows every sequence of commands",
+        title: "Level, brightness, theme and light follow every sequence of commands",
         needs: &["status", "volume"],
         steps: state::steps,
     },
 ];
 
 impl Property {
+    /// Parts of it that switch themselves off, because the device lacks what they need.
+    pub fn missing(&self, ground: &Ground) -> Vec<&'static str> {
+        match self.id {
+            "properties/state" => state::missing(ground),
+            _ => Vec::new(),
+        }
+    }
+
     /// The property with this id.
     pub fn named(id: &str) -> Option<&'static Self> {
         PROPERTIES.iter().find(|property| property.id == id)
