@@ -77,6 +77,7 @@ const AREAS: &[Area] = &[
     ("jsonrpc", jsonrpc::MUTANTS),
     ("jsonrpc", rare_requests::SPELLINGS),
     ("jsonrpc", rare_requests::COMPANY),
+    ("jsonrpc", rare_requests::REWRITTEN),
     ("list", list::MUTANTS),
     ("list", list_pages::MUTANTS),
     ("list", rare_requests::LIST),

@@ -171,6 +171,47 @@ pub(super) const SPELLINGS: &[Mutant] = &[
     ),
 ];
 
+pub(super) const REWRITTEN: &[Mutant] = &[
+    mutant(
+        "json-escaped-argument-unread",
+        "The name of an argument that is spelled with escapes is not understood.",
+        || {
+            Defect::default().inbound(|inbound, _| {
+                let mut envelope: Value = serde_json::from_str(&inbound.text).unwrap_or_default();
+                let arguments = envelope.pointer_mut("/payload/params/arguments");
+                if let Some(Value::Object(arguments)) = arguments
+                    && arguments
+                        .keys()
+                        .any(|name| !inbound.text.contains(name.as_str()))
+                {
+                    arguments.clear();
+                    inbound.text = envelope.to_string();
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "error-code-by-order",
+        "A bad call whose `arguments` stand before its `name` gets the code for a bad request.",
+        || {
+            let swapped = Rc::new(Cell::new(false));
+            let seen = Rc::clone(&swapped);
+            Defect::default()
+                .inbound(move |inbound, _| {
+                    let at = |name: &str| inbound.text.find(&format!("\"{name}\":"));
+                    seen.set(matches!((at("arguments"), at("name")), (Some(one), Some(other)) if one < other));
+                    Flow::Pass
+                })
+                .on_error(move |cause, error| {
+                    if swapped.get() && cause.method() == "tools/call" {
+                        error["code"] = json!(-32600);
+                    }
+                })
+        },
+    ),
+];
+
 pub(super) const COMPANY: &[Mutant] = &[
     mutant(
         "in-flight-fourteen-mixed",

@@ -70,12 +70,12 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     );
     // Every class takes every way within classes times ways draws.
     let first = (classes[class].clone(), ways[way % ways.len()].clone()).boxed();
-    let firsts = vec![first.clone(), first];
+    let firsts = vec![first];
     let others = (Union::new(classes), Union::new(ways)).boxed();
     let parts = Parts {
         firsts,
         others,
-        more: 4,
+        more: 5,
     };
     let back = levels.then(|| steps::put_back(ground));
     (any::<bool>(), parts)

@@ -14,7 +14,7 @@ use super::steps::{one_of, raw, step};
 use crate::scenario::{Action, Answer, Outgoing, Step};
 
 /// Stands for the id until the message is text.
-const ID: &str = "@id@";
+pub(super) const ID: &str = "@id@";
 
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     let mut messages = vec![
@@ -112,17 +112,17 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     swept(number, kinds, 6, 19)
 }
 
-fn request(method: &str, params: Value) -> Value {
+pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": ID, "method": method, "params": params})
 }
 
 /// Which order the members of an object stand in.
-fn any_order() -> BoxedStrategy<u32> {
+pub(super) fn any_order() -> BoxedStrategy<u32> {
     (1..24_u32).boxed()
 }
 
 /// What stands between tokens, in turn.
-fn blanks() -> BoxedStrategy<Vec<&'static str>> {
+pub(super) fn blanks() -> BoxedStrategy<Vec<&'static str>> {
     vec(
         one_of(vec!["", " ", "\n", "\t", "\r", "\r\n", "  ", " \t\n\r "]),
         1..6,
@@ -144,7 +144,7 @@ fn respelled(
 }
 
 /// A request in a spelling; in the payload, or in the whole frame.
-fn spelled(
+pub(super) fn spelled(
     message: &Value,
     (order, escapes, blanks): (u32, u32, Vec<&'static str>),
     whole: bool,

@@ -14,6 +14,7 @@ mod concurrency;
 mod ground;
 mod ids;
 mod json;
+mod metamorphic;
 mod methods;
 mod others;
 mod pages;
@@ -44,7 +45,7 @@ pub struct Property {
 }
 
 /// All properties, in the order in which they are tried.
-pub const PROPERTIES: [Property; 8] = [
+pub const PROPERTIES: [Property; 9] = [
     Property {
         id: "properties/ids",
         title: "Ids of every kind come back unchanged, or the request is refused without effect",
@@ -80,6 +81,12 @@ pub const PROPERTIES: [Property; 8] = [
         title: "Other spellings of a request are understood, what is no request gives no success",
         needs: &[],
         steps: json::steps,
+    },
+    Property {
+        id: "properties/metamorphic",
+        title: "The same request in another spelling gets the same answer",
+        needs: &[],
+        steps: metamorphic::steps,
     },
     Property {
         id: "properties/concurrency",
