@@ -220,6 +220,7 @@ fn survivals(native: &Path, mutant: &str, wanted: &[Kill]) -> Vec<String> {
         if transport == "both" {
             // Something to compare beside what the device says while it gets known.
             arguments.extend(["--only", "arguments/missing", "--only", "vision/before"]);
+            arguments.extend(["--only", "properties/methods"]);
         }
         let found = findings(&run(native, &format!("{mutant}-{transport}"), &arguments));
         let killed = |kill: &&Kill| {

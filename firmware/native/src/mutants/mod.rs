@@ -89,6 +89,7 @@ const AREAS: &[Area] = &[
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
     ("transport", transport::MUTANTS),
+    ("transport", rare_requests::TRANSPORT),
     ("vision", vision::MUTANTS),
     ("volume", volume::MUTANTS),
     ("volume", volume_states::MUTANTS),

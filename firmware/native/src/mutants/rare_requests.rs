@@ -212,6 +212,19 @@ pub(super) const REWRITTEN: &[Mutant] = &[
     ),
 ];
 
+pub(super) const TRANSPORT: &[Mutant] = &[mutant(
+    "transport-long-name-code",
+    "Over MQTT an unknown method with a name of 100 bytes and more gets another code.",
+    || {
+        Defect::default().on_answer(|cause, payload, hands| {
+            if hands.over_mqtt() && cause.method().len() >= 100 && !payload["error"].is_null() {
+                payload["error"]["code"] = json!(-32600);
+            }
+            Flow::Pass
+        })
+    },
+)];
+
 pub(super) const COMPANY: &[Mutant] = &[
     mutant(
         "in-flight-fourteen-mixed",
