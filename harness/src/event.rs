@@ -144,6 +144,9 @@ pub struct Generated {
     /// Why there were no more of them, when there were fewer than asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// Parts that took no part, because the device lacks what they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// What failed, each cause once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,

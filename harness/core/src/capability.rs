@@ -16,7 +16,7 @@ pub const STATUS_TOOL: &str = "self.get_device_status";
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 34] = [
+pub const ALL: [&str; 35] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -33,6 +33,7 @@ pub const ALL: [&str; 34] = [
     "volume.step",
     "mute",
     "brightness",
+    "theme",
     "nullary",
     "integer",
     "integer.state",
@@ -131,7 +132,7 @@ impl From<Trust> for Permission {
 }
 
 /// Tools of the family that read or set one harmless value (device-protocol 7).
-pub(crate) const HARMLESS: [&str; 13] = [
+pub(crate) const HARMLESS: [&str; 15] = [
     STATUS_TOOL,
     "self.get_system_info",
     "self.screen.get_info",
@@ -145,6 +146,8 @@ pub(crate) const HARMLESS: [&str; 13] = [
     "self.lamp.get_state",
     "self.battery.get_level",
     "self.led_strip.get_brightness",
+    "self.lamp.turn_on",
+    "self.lamp.turn_off",
 ];
 
 /// Words in names of tools that restart, upgrade, re-provision, move or cost something
@@ -196,7 +199,9 @@ pub fn is_harmless(name: &str, trust: Trust) -> bool {
                 .to_lowercase()
                 .split(['.', '_', '-'])
                 .any(|word| HARMFUL.contains(&word))
-            && (short.starts_with("get_") || short.starts_with("set_")))
+            && (short.starts_with("get_")
+                || short.starts_with("set_")
+                || ["turn_on", "turn_off"].contains(&short)))
 }
 
 /// Works out capabilities and variables from what the device has shown.
@@ -243,6 +248,10 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         (
             "brightness",
             has("self.screen.set_brightness") && reads("/screen/brightness"),
+        ),
+        (
+            "theme",
+            has("self.screen.set_theme") && reads("/screen/theme"),
         ),
         ("console", surface.console),
         ("console.mcp", surface.console_mcp),

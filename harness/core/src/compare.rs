@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::check::{CaseOutcome, view};
 use crate::obligation::{Duty, Owes};
-use crate::transcript::{BRING_UP, Entry, PROPERTY, Role, What};
+use crate::transcript::{BRING_UP, Entry, Mark, PROPERTY, Part, Role, What};
 use crate::verdict::{Evidence, Judgement, Outcome};
 use crate::wire::{Frame, Inbound, Payload, as_integer, id_key};
 
@@ -66,6 +66,8 @@ struct Exchange {
     text: String,
     answer: Map<String, Value>,
     seq: u64,
+    /// The generated input that it belongs to; empty for what people wrote.
+    input: Arc<str>,
 }
 
 /// A place where a request was sent: case and step.
@@ -77,7 +79,9 @@ pub fn compare(first: Side<'_>, second: Side<'_>) -> Comparison {
     let mut told = Told::default();
     let mut pairs = 0;
     for (place, one) in &ours {
-        let Some(other) = theirs.get(place).filter(|other| one.asked == other.asked) else {
+        // Inputs come from the same seed, but also from what the device showed over each transport.
+        let same = |other: &&Exchange| one.asked == other.asked && one.input == other.input;
+        let Some(other) = theirs.get(place).filter(same) else {
             continue;
         };
         pairs += 1;
@@ -196,16 +200,35 @@ impl Told {
 fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
     let mut open: HashMap<String, (Place, Map<String, Value>, String)> = HashMap::new();
     let mut answered = BTreeMap::new();
-    // Of generated cases many inputs have the same place, and which there are depends on the time.
-    let scripted = |entry: &&Entry| !entry.case.starts_with(PROPERTY);
-    for entry in entries.iter().filter(scripted) {
+    // Of a generated case each input has places of its own. What shrinking tried depends on what failed,
+    // and is left out.
+    let (mut inputs, mut input) = (BTreeMap::<&str, usize>::new(), None::<Arc<str>>);
+    for entry in entries {
+        let generated = entry.case.starts_with(PROPERTY);
         match &entry.what {
+            What::Mark {
+                mark: Mark::Generated { part, scenario },
+            } => {
+                input = (*part == Part::Input).then(|| scenario.as_str().into());
+                if input.is_some() {
+                    *inputs.entry(&entry.case).or_default() += 1;
+                }
+            }
+            _ if generated && input.is_none() => {}
             What::Sent {
                 role: Role::Stimulus | Role::Probe,
                 frame,
             } => {
                 if let (Some(step), Some((key, asked, text))) = (&entry.step, request(frame)) {
-                    open.insert(key, ((entry.case.clone(), step.clone()), asked, text));
+                    let step = match generated {
+                        // They are counted from 0, as in the report.
+                        true => {
+                            let number = inputs.get(&*entry.case).map_or(0, |count| count - 1);
+                            format!("{step} of input {number}").into()
+                        }
+                        false => step.clone(),
+                    };
+                    open.insert(key, ((entry.case.clone(), step), asked, text));
                 }
             }
             What::Received { frame } => {
@@ -219,6 +242,7 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
                         text,
                         answer,
                         seq,
+                        input: input.clone().filter(|_| generated).unwrap_or_default(),
                     };
                     answered.insert(place, exchange);
                 }
@@ -439,6 +463,40 @@ mod tests {
                 received(SAME_TEXT, "over mqtt: false"),
             ]
         );
+    }
+
+    #[test]
+    fn the_same_input_is_compared_and_what_shrinking_tried_is_not() {
+        let told = |part: Part, scenarios: [&str; 2]| {
+            let side = |scenario: &str, answered: &str| {
+                let mut entries = transcript("a", 1001, &[(call("a"), says(answered))]);
+                for entry in &mut entries {
+                    entry.case = "properties/x".into();
+                }
+                let mark = Mark::Generated {
+                    part,
+                    scenario: scenario.into(),
+                };
+                let what = What::Mark { mark };
+                entries.insert(
+                    0,
+                    Entry {
+                        step: None,
+                        what,
+                        ..entries[0].clone()
+                    },
+                );
+                entries
+            };
+            let (ours, theirs) = (side(scenarios[0], "true"), side(scenarios[1], "false"));
+            let side = |name, entries| Side { name, entries };
+            compare(side("websocket", &ours), side("mqtt", &theirs))
+                .judgements
+                .len()
+        };
+        assert_eq!(told(Part::Input, ["s", "s"]), 1);
+        assert_eq!(told(Part::Input, ["s", "t"]), 0);
+        assert_eq!(told(Part::Trial, ["s", "s"]), 0);
     }
 
     #[test]

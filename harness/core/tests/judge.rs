@@ -3,10 +3,13 @@
 //! Each test plays a few lines of an exchange (`>` sent, `<` received, `<<` received as it stands
 //! there, `!` console, `?` given up) and looks at the findings.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
+use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::check::Judge;
+use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{Entry, Mark, Role, Transport, What};
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
@@ -457,4 +460,35 @@ fn a_wrong_id_is_told_by_what_the_right_one_was(
         .play(&[&ping, &answer, "? 0", &fence, &fenced])
         .end();
     assert_eq!(found, [format!("a/a {requirement}")]);
+}
+
+/// A text that a parser may refuse may be no request at all, and then is refused under the id null;
+/// where only life is asked for, that is no answer to a notification.
+#[rstest]
+#[case::hard("robustness.long-string", &[])]
+#[case::ordinary("notifications.not-answered", &["properties/x notifications.not-answered"])]
+fn what_is_too_hard_for_a_parser_may_be_refused(
+    #[case] requirement: &'static str,
+    #[case] broken: &[&str],
+) {
+    let toml = format!(
+        "[[requirement]]\nid = \"{requirement}\"\nlevel = \"MUST\"\ntext = \"t\"\nsource = \"s\"\n\
+         section = \"1\"\nrules = [\"xiaozhi\"]\n"
+    );
+    let catalogue = Catalogue::load([("x.toml", toml.as_str())], RuleSet::DEFAULT).unwrap();
+    let text = format!(
+        "title: t\nsteps:\n  - notify: {{method: notifications/x}}\n    expect: {{requirement: {requirement}, alive: true}}\n"
+    );
+    let case = Case::load("properties/x", "x.yaml", &text, &catalogue).unwrap();
+    let mut play = Play::new();
+    play.next_case("properties/x")
+        .play(&[NOTE, REFUSAL, FENCE, FENCED]);
+    let outcome = play.judge.end_case(Some(&case), &Facts::default());
+    let found: BTreeSet<String> = outcome
+        .judgements
+        .iter()
+        .map(|judgement| format!("{} {}", judgement.case, judgement.requirement))
+        .collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(found, broken);
 }

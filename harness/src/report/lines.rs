@@ -145,11 +145,15 @@ pub(crate) fn shown(case: &CaseReport) -> String {
 
 /// How much was generated: `25 inputs, 140 exchanges`.
 pub(crate) fn inputs(generated: &Generated) -> String {
-    format!(
+    let mut text = format!(
         "{}, {}",
         count(generated.inputs as usize, "input"),
         count(generated.exchanges, "exchange")
-    )
+    );
+    if !generated.missing.is_empty() {
+        text.push_str(&format!("; without {}", generated.missing.join(", ")));
+    }
+    text
 }
 
 /// What became of a failure that generated inputs showed, as labelled lines.

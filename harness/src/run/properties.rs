@@ -122,7 +122,14 @@ impl Lane<'_, '_> {
             property,
             ground,
             merged: Merged::new(&id),
-            told: Generated::default(),
+            told: Generated {
+                missing: property
+                    .missing(ground)
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect(),
+                ..Generated::default()
+            },
             likenesses: Vec::new(),
             elsewhere: match property.is_mixed {
                 true => self.told.clone(),

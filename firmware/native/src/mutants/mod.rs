@@ -21,6 +21,9 @@ mod list_pages;
 pub(crate) mod liveness;
 mod mqtt;
 mod notifications;
+mod rare_requests;
+mod rare_states;
+mod rare_values;
 mod robustness;
 mod session;
 mod transport;
@@ -60,27 +63,37 @@ type Area = (&'static str, &'static [Mutant]);
 const AREAS: &[Area] = &[
     ("arguments", arguments::MUTANTS),
     ("arguments", argument_kinds::MUTANTS),
+    ("arguments", rare_values::ARGUMENTS),
     ("bootstrap", bootstrap::MUTANTS),
     ("call", call::MUTANTS),
     ("channel", channel::MUTANTS),
     ("envelope", envelope::MUTANTS),
     ("errors", errors::MUTANTS),
+    ("errors", rare_requests::NAMES),
     ("hello", hello::MUTANTS),
     ("ids", ids::MUTANTS),
+    ("ids", rare_values::IDS),
     ("initialize", initialize::MUTANTS),
     ("jsonrpc", jsonrpc::MUTANTS),
+    ("jsonrpc", rare_requests::SPELLINGS),
+    ("jsonrpc", rare_requests::COMPANY),
+    ("jsonrpc", rare_requests::REWRITTEN),
     ("list", list::MUTANTS),
     ("list", list_pages::MUTANTS),
+    ("list", rare_requests::LIST),
     ("liveness", liveness::MUTANTS),
     ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
     ("robustness", robustness::MUTANTS),
+    ("robustness", rare_values::STRINGS),
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
     ("transport", transport::MUTANTS),
+    ("transport", rare_requests::TRANSPORT),
     ("vision", vision::MUTANTS),
     ("volume", volume::MUTANTS),
     ("volume", volume_states::MUTANTS),
+    ("volume", rare_states::MUTANTS),
 ];
 
 /// Every mutant, sorted by area.

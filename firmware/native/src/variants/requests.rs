@@ -25,6 +25,23 @@ pub(super) const VARIANTS: &[Variant] = &[
         },
     ),
     variant(
+        "bad-text-answered",
+        "Text that is no JSON, or too long for the parser, is answered with -32700 and id null.",
+        || {
+            /// Longest text that it takes.
+            const ROOM: usize = 4096;
+            Defect::default().inbound(|inbound, hands| {
+                let json = serde_json::from_str::<Value>(&inbound.text).is_ok();
+                if json && inbound.text.len() <= ROOM {
+                    return Flow::Pass;
+                }
+                let error = json!({"code": -32700, "message": "Parse error"});
+                hands.send_payload(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
+                Flow::Drop
+            })
+        },
+    ),
+    variant(
         "string-id-answered",
         "Requests with a string id are answered with -32600 and that id.",
         || {

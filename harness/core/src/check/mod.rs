@@ -261,7 +261,7 @@ impl Judge {
     /// Ends the case: what it comes to, its own expectations included.
     pub fn end_case(&mut self, case: Option<&Case>, facts: &Facts) -> CaseOutcome {
         self.sink.step = None;
-        self.pair_strays();
+        self.pair_strays(case);
         unanswered::judge(&self.log, &self.ledger, &mut self.sink);
         self.ledger.end_case();
         self.lists.end_case(&self.log, &mut self.sink);
@@ -580,7 +580,7 @@ impl Judge {
     fn marked(&mut self, entry: &Entry, mark: &Mark) {
         match mark {
             Mark::SecondAttempt => {
-                self.pair_strays();
+                self.pair_strays(None);
                 self.first_attempt = Some(std::mem::take(&mut self.log));
             }
             Mark::NoLink { waited_ms } if self.link.was_dropped() => {

@@ -1,15 +1,18 @@
 //! Answers that belong to no request that waits for one, and whom they are charged to.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::ledger::{Open, Settled};
-use super::log::Logged;
+use super::log::{Logged, side};
 use super::sink::evidence;
 use super::{Judge, answer};
 use crate::conversation::FIRST_ID;
 use crate::obligation::Owes;
+use crate::scenario::{Action, Case, Step};
 use crate::transcript::What;
 use crate::verdict::Outcome;
 
@@ -38,10 +41,12 @@ impl Judge {
     /// A message of this case that is without an answer may have been answered under another id.
     /// Else an id that was answered before was answered twice. An error with id null may answer a
     /// malformed message. What is left was not asked for.
-    pub(super) fn pair_strays(&mut self) {
+    pub(super) fn pair_strays(&mut self, case: Option<&Case>) {
         if self.strays.is_empty() {
             return;
         }
+        let hard = case.map(hard_steps).unwrap_or_default();
+        let area = self.sink.case.starts_with("robustness/");
         let sent = |logged: &&Logged| matches!(&logged.entry.what, What::Sent { .. });
         let mut left: Vec<Open> = self
             .log
@@ -64,7 +69,11 @@ impl Judge {
                 .filter(|at| left[*at].seq < stray.seq)
                 .min_by_key(|at| (rank(&left[*at]), Reverse(left[*at].seq)));
             // A parser may refuse what it cannot take, and then cannot know that it was no request.
-            let hostile = refuses && self.sink.case.starts_with("robustness/");
+            let is_hard = |open: Option<&Open>| match open {
+                Some(open) => open.step.as_deref().is_some_and(|step| hard.contains(step)),
+                None => !hard.is_empty(),
+            };
+            let hostile = refuses && (area || is_hard(asked.map(|at| &left[at])));
             let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
             let open = asked.map(|at| left.remove(at));
             let malformed =
@@ -118,4 +127,23 @@ impl Judge {
         self.sink
             .add(requirement, case, step, Outcome::Broken(Box::new(proof)));
     }
+}
+
+/// The steps whose messages a parser may find too hard: all that is asked is to survive them. So it
+/// is in `robustness/`, and in generated inputs, which may have such messages among others.
+fn hard_steps(case: &Case) -> BTreeSet<Arc<str>> {
+    let is_hard = |step: &Step| {
+        let mut expect = step.expect.iter();
+        expect.any(|expect| expect.requirement.starts_with("robustness."))
+    };
+    let mut steps = BTreeSet::new();
+    for flat in case.flatten() {
+        if let Action::Burst(inner) = &flat.step.action {
+            let hard = inner.iter().enumerate().filter(|(_, step)| is_hard(step));
+            steps.extend(hard.map(|(index, _)| side(&flat.at, &index.to_string())));
+        } else if is_hard(flat.step) {
+            steps.insert(flat.at);
+        }
+    }
+    steps
 }

@@ -21,6 +21,9 @@ use crate::scenario::{Answer, Step};
 /// Exchanges that belong together.
 type Op = Vec<Step>;
 
+/// Most steps of an input, one that puts the settings back aside.
+const MOST_STEPS: usize = 19;
+
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     // With few draws the order matters: first what shows in the status, then an argument of each type,
     // then further ones of the same types.
@@ -46,7 +49,12 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     let back = put_back(ground);
     mixed(number, kinds, 6)
         .prop_map(move |ops: Vec<Op>| {
-            let mut steps = ops.concat();
+            let mut steps = Op::new();
+            for op in ops {
+                if steps.len() + op.len() <= MOST_STEPS {
+                    steps.extend(op);
+                }
+            }
             if touches && !steps.is_empty() {
                 steps.push(back.clone());
             }
@@ -206,8 +214,78 @@ fn good_integers(
             op
         }
     };
+    let few = |values: Vec<i64>| {
+        let make = make.clone();
+        some_of(values).prop_map(move |values| values.into_iter().flat_map(&make).collect::<Op>())
+    };
+    let at = |values: [i64; 2]| {
+        few(values
+            .into_iter()
+            .filter(|v| (low..=high).contains(v))
+            .collect())
+    };
+    // Where a byte, a table or a shift ends.
+    let powers = (0..31).map(|bit| low.saturating_add(1 << bit));
+    let powers: Vec<i64> = powers.take_while(|value| *value < high).collect();
+    let powers = powers[powers.len().saturating_sub(7)..].to_vec();
     let inside = (low..=high).prop_map(make.clone()).boxed();
-    vec![inside, Just(make(low)).boxed(), Just(make(high)).boxed()]
+    let mut kinds = vec![
+        inside,
+        at([low, low.saturating_add(1)]).boxed(),
+        at([high.saturating_sub(1), high]).boxed(),
+    ];
+    if !powers.is_empty() && shown_at(ground, tool).is_some() {
+        kinds.push(few(powers).boxed());
+        kinds.extend(whole(ground, tool, argument, low, high));
+    }
+    kinds
+}
+
+/// Some of these values; all, until they shrink.
+fn some_of<T: std::fmt::Debug + Clone + 'static>(values: Vec<T>) -> BoxedStrategy<Vec<T>> {
+    vec![proptest::bool::weighted(0.9999); values.len()]
+        .prop_map(move |kept| {
+            let both = values.iter().zip(kept);
+            both.filter(|(_, kept)| *kept)
+                .map(|(value, _)| value.clone())
+                .collect()
+        })
+        .boxed()
+}
+
+/// Whole numbers that are spelled as fractions or with an exponent: whether they are integers is left
+/// open, but not which.
+fn whole(
+    ground: &Ground,
+    tool: &Tool,
+    argument: &Argument,
+    low: i64,
+    high: i64,
+) -> Option<BoxedStrategy<Op>> {
+    let at = shown_at(ground, tool)?;
+    let (first, second) = (low.saturating_add(30), low.saturating_add(50));
+    if second > high || !accepts(tool) {
+        return None;
+    }
+    let spelled = [
+        (format!("{first}.0"), first),
+        (format!("{second}e0"), second),
+        (format!("{}E-1", i128::from(first) * 10), first),
+        (format!("{second}.000"), second),
+    ];
+    let (tool, name) = (tool.clone(), argument.name.clone());
+    let op = some_of(spelled.to_vec()).prop_map(move |spelled| {
+        let mut op = vec![call(&tool.name, object(&name, low.into()).into())];
+        let mut may = vec![json!(low)];
+        for (text, value) in spelled {
+            let arguments = format!("{{{}:{text}}}", json!(name));
+            op.push(raw_call(&tool.name, &arguments).answer("arguments.no-effect", Answer::Any));
+            may.push(value.into());
+            op.push(steps::status().shows("arguments.no-effect", at, json!({"$in": may})));
+        }
+        op
+    });
+    Some(op.boxed())
 }
 
 fn bad_integers(
@@ -471,9 +549,26 @@ fn extra(tool: &Tool) -> BoxedStrategy<Op> {
         json!("x".repeat(200)),
         json!(1e300),
     ]);
-    (values, any::<bool>())
-        .prop_map(move |(value, first)| {
-            let other = object("mcpHilOther", value);
+    // Names that mean something to a language, to a device, or to nobody.
+    let names = [
+        "mcpHilOther",
+        "",
+        "__proto__",
+        "constructor",
+        "name",
+        "arguments",
+        "id",
+        "method",
+        "\u{0}",
+    ];
+    let names = names.map(str::to_owned).to_vec();
+    (values, some_of(names), any::<bool>())
+        .prop_map(move |(value, names, first)| {
+            let other: Map<String, Value> = names
+                .into_iter()
+                .filter(|name| !arguments.contains_key(name))
+                .map(|name| (name, value.clone()))
+                .collect();
             let all: Map<String, Value> = match first {
                 true => other.into_iter().chain(arguments.clone()).collect(),
                 false => arguments.clone().into_iter().chain(other).collect(),

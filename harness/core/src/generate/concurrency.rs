@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::Ground;
-use super::parts::mixed;
+use super::parts::{Parts, mixed};
 use super::steps::{
     self, NO_METHOD, NO_TOOL, SET_VOLUME, call, good, list, one_of, put_back, request, step,
 };
@@ -67,7 +67,7 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
         );
     }
     let back = put_back(ground);
-    mixed(number, kinds, IN_FLIGHT - 1)
+    crowded(number, kinds)
         .prop_map(move |messages| {
             let set: Vec<_> = messages.iter().filter_map(level).collect();
             let mut steps = vec![step(Action::Burst(messages))];
@@ -83,6 +83,22 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             steps
         })
         .boxed()
+}
+
+/// Messages of which the first is of the kind that the number chooses; every fourth flight is as full as
+/// it gets.
+fn crowded(number: u32, kinds: Vec<BoxedStrategy<Step>>) -> BoxedStrategy<Vec<Step>> {
+    if number % 4 < 3 {
+        return mixed(number, kinds, IN_FLIGHT - 1);
+    }
+    let turn = number as usize;
+    let firsts = (0..IN_FLIGHT).map(|at| kinds[(turn + at) % kinds.len()].clone());
+    Parts {
+        firsts: firsts.collect(),
+        others: kinds[0].clone(),
+        more: 0,
+    }
+    .boxed()
 }
 
 fn tools(message: Step) -> Step {

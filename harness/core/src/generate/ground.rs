@@ -85,6 +85,11 @@ impl Ground {
         listed.map(String::as_str)
     }
 
+    /// The cursor of the second page, where there is one.
+    pub(crate) fn second_cursor(&self) -> Option<&str> {
+        self.facts.variables.get("cursor.second")?.as_str()
+    }
+
     /// The level that the device had before the run.
     pub(crate) fn level(&self) -> Option<&Value> {
         self.facts.variables.get("status.volume")

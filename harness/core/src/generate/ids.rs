@@ -70,9 +70,10 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     );
     // Every class takes every way within classes times ways draws.
     let first = (classes[class].clone(), ways[way % ways.len()].clone()).boxed();
+    let firsts = vec![first];
     let others = (Union::new(classes), Union::new(ways)).boxed();
     let parts = Parts {
-        first,
+        firsts,
         others,
         more: 5,
     };
@@ -213,6 +214,11 @@ fn classes() -> Vec<BoxedStrategy<Given>> {
             (1_000_000_000_000..10_000_000_000_000_i64).boxed(),
         ),
         answered("ids.negative", (-1_000_000_000..-1_000_001_i64).boxed()),
+        // What counts in pages or sectors takes these for something else.
+        answered(
+            "ids.echo",
+            (300..500_000_i64).prop_map(|page| page * 4096).boxed(),
+        ),
         answered("ids.above-int32", (10_000_000_000_000..MAX_SAFE).boxed()),
         answered("ids.negative", (-MAX_SAFE..-(1_i64 << 33)).boxed()),
         answered(

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::Ground;
-use super::parts::mixed;
+use super::parts::{Kind, each_of, swept};
 use super::steps::{one_of, raw, step};
 use crate::scenario::{Action, Answer, Outgoing, Step};
 
 /// Stands for the id until the message is text.
-const ID: &str = "@id@";
+pub(super) const ID: &str = "@id@";
 
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     let mut messages = vec![
@@ -34,27 +34,37 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             json!({"name": tool.name, "arguments": {}}),
         ));
     }
-    let kinds = vec![
+    let orders = (1..24).map(|order| {
+        let spelling = (order, 0, vec![""]);
+        spelled(&messages[0], spelling, false).answer("jsonrpc.member-order", Answer::Result)
+    });
+    let kinds: Vec<Kind<Step>> = vec![
+        each_of(orders.collect()),
+        each_of(framed(&messages[0])),
         respelled(
             &messages,
             "jsonrpc.member-order",
             (any_order(), Just(0), Just(vec![""])).boxed(),
-        ),
+        )
+        .into(),
         respelled(
             &messages,
             "jsonrpc.whitespace",
             (Just(0), Just(0), blanks()).boxed(),
-        ),
+        )
+        .into(),
         respelled(
             &messages,
             "jsonrpc.escapes",
             (Just(0), proptest::bits::u32::ANY, Just(vec![""])).boxed(),
-        ),
+        )
+        .into(),
         respelled(
             &messages,
             "jsonrpc.whitespace",
             (any_order(), proptest::bits::u32::ANY, blanks()).boxed(),
-        ),
+        )
+        .into(),
         retyped(
             "jsonrpc",
             "jsonrpc.version-checked",
@@ -70,7 +80,8 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 json!(true),
             ],
             true,
-        ),
+        )
+        .into(),
         retyped(
             "method",
             "jsonrpc.method-required",
@@ -82,34 +93,36 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 json!({"tools/list": {}}),
             ],
             true,
-        ),
+        )
+        .into(),
         // Absent, null, true and arrays are read in different ways.
         retyped(
             "params",
             "jsonrpc.params-structured",
             &[json!("x"), json!("{}"), json!(""), json!(1), json!(-0.5)],
             false,
-        ),
-        extended(ground),
-        unlike(),
-        broken(&messages),
-        wrapped(),
-        strange_text(),
+        )
+        .into(),
+        each_of(extended(ground)),
+        unlike().into(),
+        broken(&messages).into(),
+        each_of(wrapped()),
+        strange_text().into(),
     ];
-    mixed(number, kinds, 6)
+    swept(number, kinds, 6, 19)
 }
 
-fn request(method: &str, params: Value) -> Value {
+pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": ID, "method": method, "params": params})
 }
 
 /// Which order the members of an object stand in.
-fn any_order() -> BoxedStrategy<u32> {
+pub(super) fn any_order() -> BoxedStrategy<u32> {
     (1..24_u32).boxed()
 }
 
 /// What stands between tokens, in turn.
-fn blanks() -> BoxedStrategy<Vec<&'static str>> {
+pub(super) fn blanks() -> BoxedStrategy<Vec<&'static str>> {
     vec(
         one_of(vec!["", " ", "\n", "\t", "\r", "\r\n", "  ", " \t\n\r "]),
         1..6,
@@ -124,27 +137,68 @@ fn respelled(
     spelling: BoxedStrategy<(u32, u32, Vec<&'static str>)>,
 ) -> BoxedStrategy<Step> {
     (one_of(messages.to_vec()), spelling, any::<bool>())
-        .prop_map(move |(message, (order, escapes, blanks), whole)| {
-            let mut speller = Speller {
-                order,
-                escapes,
-                blanks,
-                tokens: 0,
-                characters: 0,
-                out: String::new(),
-            };
-            let message = if whole {
-                let envelope =
-                    json!({"session_id": "${session}", "type": "mcp", "payload": message});
-                speller.value(&envelope);
-                step(Action::Send(Outgoing::Text(speller.out)))
-            } else {
-                speller.value(&message);
-                raw(speller.out)
-            };
-            message.answer(requirement, Answer::Result)
+        .prop_map(move |(message, spelling, whole)| {
+            spelled(&message, spelling, whole).answer(requirement, Answer::Result)
         })
         .boxed()
+}
+
+/// A request in a spelling; in the payload, or in the whole frame.
+pub(super) fn spelled(
+    message: &Value,
+    (order, escapes, blanks): (u32, u32, Vec<&'static str>),
+    whole: bool,
+) -> Step {
+    let mut speller = Speller {
+        order,
+        escapes,
+        blanks,
+        tokens: 0,
+        characters: 0,
+        out: String::new(),
+    };
+    if whole {
+        let envelope = json!({"session_id": "${session}", "type": "mcp", "payload": message});
+        speller.value(&envelope);
+        step(Action::Send(Outgoing::Text(speller.out)))
+    } else {
+        speller.value(message);
+        raw(speller.out)
+    }
+}
+
+/// Frames with white space around the text, and members of the envelope in every order.
+fn framed(message: &Value) -> Vec<Step> {
+    let text = message.to_string().replace(&format!("\"{ID}\""), "${id}");
+    let members = [
+        "\"session_id\":\"${session}\"".to_owned(),
+        "\"type\":\"mcp\"".to_owned(),
+        format!("\"payload\":{text}"),
+    ];
+    let orders = [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    let send = |text: String, requirement| {
+        step(Action::Send(Outgoing::Text(text))).answer(requirement, Answer::Result)
+    };
+    let joined = |order: [usize; 3]| {
+        let [one, two, three] = order.map(|at| members[at].as_str());
+        format!("{{{one},{two},{three}}}")
+    };
+    let around = [
+        ("", "\n"),
+        ("", "\r\n"),
+        ("\n", ""),
+        ("\t\t", ""),
+        ("", " \t"),
+        ("\r\n ", "\n\n"),
+    ];
+    let blank = around.map(|(before, after)| {
+        send(
+            format!("{before}{}{after}", joined([0, 1, 2])),
+            "jsonrpc.whitespace",
+        )
+    });
+    let ordered = orders.map(|order| send(joined(order), "jsonrpc.member-order"));
+    blank.into_iter().chain(ordered).collect()
 }
 
 /// Writes JSON in other spellings.
@@ -263,7 +317,7 @@ fn retyped(
 }
 
 /// Members that mean nothing, or may be left out.
-fn extended(ground: &Ground) -> BoxedStrategy<Step> {
+fn extended(ground: &Ground) -> Vec<Step> {
     let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
     let list = json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
     let with = |name: &str, value: Value| {
@@ -296,7 +350,7 @@ fn extended(ground: &Ground) -> BoxedStrategy<Step> {
             send(called(json!({"_meta": {"mcpHil": {"name": "x", "arguments": []}}, "name": tool, "arguments": {}})), "call.meta-ignored"),
         ]);
     }
-    one_of(all)
+    all
 }
 
 /// Members in other case, and responses to what nobody has asked.
@@ -393,7 +447,7 @@ fn damaged(message: &Value, mutation: &Mutation, place: &prop::sample::Index) ->
 }
 
 /// Messages around or in the place of a request.
-fn wrapped() -> BoxedStrategy<Step> {
+fn wrapped() -> Vec<Step> {
     let list = json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
     let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
     let envelope = |value: Value| step(Action::Send(Outgoing::Envelope(value)));
@@ -431,7 +485,7 @@ fn wrapped() -> BoxedStrategy<Step> {
                 .answer(nothing, Answer::Refused)
         }),
     );
-    one_of(all)
+    all
 }
 
 /// Whole frames that are no message: noise of the grammar, cut and glued.

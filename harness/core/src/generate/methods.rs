@@ -8,26 +8,39 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Ground;
-use super::parts::mixed;
+use super::parts::{Kind, each_of, swept};
 use super::steps::{call, object, one_of, put_back, request, step};
 use crate::scenario::{Action, Answer, Outgoing, Step};
 
 /// Methods that devices have; variants of them are other methods.
 const KNOWN: [&str; 3] = ["tools/list", "tools/call", "initialize"];
 
+/// Most messages of an input, one that puts the settings back aside.
+const MOST: usize = 19;
+
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
-    let mut kinds = vec![
+    let variants_of = |name: &str| -> Vec<Step> {
+        let params = match name {
+            "initialize" => json!({"capabilities": {}}),
+            "tools/call" => json!({"name": "x", "arguments": {}}),
+            _ => json!({}),
+        };
+        let exact = |name: String| {
+            request(&name, params.clone()).answer("errors.method-exact", Answer::Error)
+        };
+        variants(name).into_iter().map(exact).collect()
+    };
+    // Sizes at which a buffer for a name ends.
+    let sized = [15, 16, 31, 32, 63, 64, 127, 128, 255, 256]
+        .map(|bytes| unknown_method(&format!("mcp_hil/${{repeat:m:{}}}", bytes - 8), json!({})));
+    let mut kinds: Vec<Kind<Step>> = vec![
+        each_of(variants_of(KNOWN[0])),
+        each_of(sized.to_vec()),
+        each_of(KNOWN[1..].iter().copied().flat_map(variants_of).collect()),
         ("mcp_hil(/[a-z_]{0,12}){0,3}", params())
             .prop_map(|(name, params)| unknown_method(&name, params))
-            .boxed(),
-        (
-            one_of(KNOWN.into_iter().flat_map(variants).collect()),
-            params(),
-        )
-            .prop_map(|(name, params)| {
-                request(&name, params).answer("errors.method-exact", Answer::Error)
-            })
-            .boxed(),
+            .boxed()
+            .into(),
         (
             one_of(
                 [
@@ -49,34 +62,33 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             params(),
         )
             .prop_map(|(name, params)| unknown_method(name, params))
-            .boxed(),
+            .boxed()
+            .into(),
     ];
     if ground.can("tools") {
         kinds.push(
             "mcp_hil(\\.[a-z_]{0,12}){0,3}"
                 .prop_map(unknown_tool)
-                .boxed(),
+                .boxed()
+                .into(),
         );
-        kinds.push(
-            one_of(
-                [
-                    "",
-                    " ",
-                    "self",
-                    "self.",
-                    ".",
-                    "self.mcp_hil",
-                    "null",
-                    "0",
-                    "tools/list",
-                    "%n",
-                ]
-                .to_vec(),
-            )
-            .prop_map(|name| unknown_tool(name.to_owned()))
-            .boxed(),
-        );
-        kinds.push(bad_params());
+        kinds.push(each_of(
+            [
+                "",
+                " ",
+                "self",
+                "self.",
+                ".",
+                "self.mcp_hil",
+                "null",
+                "0",
+                "tools/list",
+                "%n",
+            ]
+            .map(|name| unknown_tool(name.to_owned()))
+            .to_vec(),
+        ));
+        kinds.push(bad_params().into());
     }
     let known: Vec<&str> = ground.names().collect();
     let near: Vec<String> = ground
@@ -87,15 +99,16 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
         .filter(|name| !known.contains(&name.as_str()))
         .collect();
     if ground.can("nullary") && !near.is_empty() {
-        let near = one_of(near)
-            .prop_map(|name| call(&name, json!({})).answer("call.name-exact", Answer::Refused));
-        kinds.push(near.boxed());
+        let near = near
+            .iter()
+            .map(|name| call(name, json!({})).answer("call.name-exact", Answer::Refused));
+        kinds.push(each_of(near.collect()));
     }
     if let Some(bad) = bad_arguments(ground) {
-        kinds.push(bad);
+        kinds.push(bad.into());
     }
     let back = ground.has_volume().then(|| put_back(ground));
-    mixed(number, kinds, 4)
+    swept(number, kinds, 4, MOST)
         .prop_map(move |mut steps| {
             let touched = steps.iter().any(|step| step.unchanged.is_some());
             steps.extend(back.clone().filter(|_| touched));
@@ -139,14 +152,23 @@ fn variants(name: &str) -> Vec<String> {
         .collect();
     let mut shorter = name.to_owned();
     shorter.pop();
-    let more = [" ", ".", "/", "\t", "x", "\u{200b}"]
-        .iter()
-        .map(|more| format!("{name}{more}"));
+    let more = [
+        " ", ".", "/", "\t", "x", "\u{200b}", "\u{0}", "\u{0}x", "\r\n", "?",
+    ]
+    .iter()
+    .map(|more| format!("{name}{more}"));
     let before = [" ", "\n", "/"].iter().map(|more| format!("{more}{name}"));
+    // As other programs spell the separators: servers that hand names on replace them.
+    let other = [
+        name.replace('.', "_"),
+        name.replace('/', "\\"),
+        name.replace(['.', '/'], "-"),
+    ];
     let mut all: Vec<String> = [name.to_uppercase(), title, shorter]
         .into_iter()
         .chain(more)
         .chain(before)
+        .chain(other)
         .collect();
     all.retain(|other| other != name && !other.is_empty());
     all

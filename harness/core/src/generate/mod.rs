@@ -15,7 +15,9 @@ mod ground;
 mod ids;
 mod json;
 mod liveness;
+mod metamorphic;
 mod methods;
+mod others;
 mod pages;
 mod parts;
 mod state;
@@ -46,7 +48,7 @@ pub struct Property {
 }
 
 /// All properties, in the order in which they are tried.
-pub const PROPERTIES: [Property; 9] = [
+pub const PROPERTIES: [Property; 10] = [
     Property {
         id: "properties/ids",
         title: "Ids of every kind come back unchanged, or the request is refused without effect",
@@ -90,6 +92,13 @@ pub const PROPERTIES: [Property; 9] = [
         steps: json::steps,
     },
     Property {
+        id: "properties/metamorphic",
+        title: "The same request in another spelling gets the same answer",
+        needs: &[],
+        is_mixed: false,
+        steps: metamorphic::steps,
+    },
+    Property {
         id: "properties/concurrency",
         title: "Requests in flight together are each answered once",
         needs: &[],
@@ -98,7 +107,7 @@ pub const PROPERTIES: [Property; 9] = [
     },
     Property {
         id: "properties/state",
-        title: "The level follows every sequence of commands",
+        title: "Level, brightness, theme and light follow every sequence of commands",
         needs: &["status", "volume"],
         is_mixed: false,
         steps: state::steps,
@@ -113,6 +122,14 @@ pub const PROPERTIES: [Property; 9] = [
 ];
 
 impl Property {
+    /// Parts of it that switch themselves off, because the device lacks what they need.
+    pub fn missing(&self, ground: &Ground) -> Vec<&'static str> {
+        match self.id {
+            "properties/state" => state::missing(ground),
+            _ => Vec::new(),
+        }
+    }
+
     /// The property with this id.
     pub fn named(id: &str) -> Option<&'static Self> {
         PROPERTIES.iter().find(|property| property.id == id)

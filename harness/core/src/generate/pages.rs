@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Ground;
-use super::parts::mixed;
+use super::parts::{Kind, each_of, swept};
 use super::steps::{NO_METHOD, list, one_of, request, step};
 use crate::scenario::{Action, Answer, Step};
 
@@ -16,7 +16,7 @@ type Op = Vec<Step>;
 
 pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     let names: Vec<String> = ground.names().map(str::to_owned).collect();
-    let foreign = one_of(
+    let foreign = each_of(
         [
             "mcp-hil.no-such-cursor",
             " ",
@@ -29,31 +29,38 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             "\u{1F600}",
             "${repeat:mcp-hil:64}",
         ]
+        .map(|cursor| vec![unknown(cursor)])
         .to_vec(),
-    )
-    .prop_map(|cursor| vec![unknown(cursor)]);
+    );
     // A cursor of stock firmware is the name of a tool.
     let drawn = "mcp-hil[a-z.=/+-]{1,24}".prop_map(move |cursor| match names.contains(&cursor) {
         true => vec![unknown("mcp-hil")],
         false => vec![unknown(&cursor)],
     });
     let flags = vec![None, Some(json!(true)), Some(json!(false))];
-    let mut kinds = vec![
-        one_of(flags).prop_map(|flag| vec![walk(flag)]).boxed(),
-        foreign.boxed(),
-        one_of(vec![
-            json!({"cursor": ""}),
-            json!({"withUserTools": false}),
-            json!({"mcpHil": 1}),
-        ])
-        .prop_map(same_first_page)
-        .boxed(),
-        drawn.boxed(),
-        Just(vec![walk(Some(json!(true))), walk(None)]).boxed(),
-        Just(vec![request(NO_METHOD, json!({})), walk(None)]).boxed(),
+    let first_pages = [
+        json!({"cursor": ""}),
+        json!({"withUserTools": false}),
+        json!({"mcpHil": 1}),
+        json!({"cursor": "", "withUserTools": false, "_meta": {"progressToken": 1}}),
+    ];
+    let mut kinds: Vec<Kind<Op>> = vec![
+        one_of(flags)
+            .prop_map(|flag| vec![walk(flag)])
+            .boxed()
+            .into(),
+        foreign,
+        each_of(first_pages.map(same_first_page).to_vec()),
+        drawn.boxed().into(),
+        Just(vec![walk(Some(json!(true))), walk(None)])
+            .boxed()
+            .into(),
+        Just(vec![request(NO_METHOD, json!({})), walk(None)])
+            .boxed()
+            .into(),
     ];
     if ground.can("pages") {
-        kinds.push((1..=3_usize).prop_map(repeated).boxed());
+        kinds.push((2..=4_usize).prop_map(repeated).boxed().into());
         // No digit: the cursor may be one.
         let mutants = [
             "${cursor.second}~",
@@ -61,16 +68,38 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             "${cursor.second} ",
             "${cursor.second}${cursor.second}~",
             "${cursor.second}\n",
+            "${cursor.second}\u{0}",
         ];
-        kinds.push(
-            one_of(mutants.to_vec())
-                .prop_map(|cursor| vec![unknown(cursor)])
-                .boxed(),
-        );
+        let mut mutants = mutants.map(str::to_owned).to_vec();
+        mutants.extend(near(ground));
+        let ops = mutants.iter().map(|cursor| vec![unknown(cursor)]);
+        kinds.push(each_of(ops.collect()));
     }
-    mixed(number, kinds, 2)
+    swept(number, kinds, 2, 10)
         .prop_map(|ops: Vec<Op>| ops.concat())
         .boxed()
+}
+
+/// The cursor of the second page with one character changed, where that names no page: the cursor is
+/// the name of a tool, as that of stock firmware.
+fn near(ground: &Ground) -> Vec<String> {
+    let named = |cursor: &&str| ground.names().any(|name| name == *cursor);
+    let Some(cursor) = ground.second_cursor().filter(named) else {
+        return Vec::new();
+    };
+    let mut shorter = cursor.to_owned();
+    let last = shorter.pop();
+    let mut other = shorter.clone();
+    other.push(if last == Some('x') { 'y' } else { 'x' });
+    let mut all = vec![
+        shorter,
+        other,
+        cursor.to_uppercase(),
+        cursor.replace('.', "_"),
+    ];
+    all.retain(|one| !one.is_empty() && ground.names().all(|name| name != one));
+    all.dedup();
+    all
 }
 
 /// All pages.

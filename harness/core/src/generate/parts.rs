@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use proptest::strategy::{NewTree, Union, ValueTree};
 use proptest::test_runner::TestRunner;
 
-/// One part of a kind, and up to so many others.
+/// Parts that are there in any case, and up to so many others.
 #[derive(Debug)]
 pub(super) struct Parts<T: Debug> {
-    pub(super) first: BoxedStrategy<T>,
+    pub(super) firsts: Vec<BoxedStrategy<T>>,
     pub(super) others: BoxedStrategy<T>,
     pub(super) more: usize,
 }
@@ -27,10 +27,65 @@ pub(super) fn mixed<T: Debug + Clone + 'static>(
     if kinds.is_empty() {
         return Just(Vec::new()).boxed();
     }
-    let first = kinds[number as usize % kinds.len()].clone();
+    let firsts = vec![kinds[number as usize % kinds.len()].clone()];
     let others = Union::new(kinds).boxed();
     Parts {
-        first,
+        firsts,
+        others,
+        more,
+    }
+    .boxed()
+}
+
+/// A kind of part whose values are so few that one input tries them all: a device that fails on just
+/// one of them is found whatever chance brings.
+pub(super) fn each_of<T: Debug + Clone + 'static>(values: Vec<T>) -> Kind<T> {
+    Kind {
+        one: proptest::sample::select(values.clone()).boxed(),
+        all: values,
+    }
+}
+
+/// A kind of part.
+#[derive(Debug)]
+pub(super) struct Kind<T> {
+    one: BoxedStrategy<T>,
+    /// All of its values, where an input of this kind is to try them all.
+    all: Vec<T>,
+}
+
+impl<T> From<BoxedStrategy<T>> for Kind<T> {
+    fn from(one: BoxedStrategy<T>) -> Self {
+        let all = Vec::new();
+        Self { one, all }
+    }
+}
+
+/// As [`mixed`], with kinds of which one input tries all values. Never more than `most` parts.
+pub(super) fn swept<T: Debug + Clone + 'static>(
+    number: u32,
+    kinds: Vec<Kind<T>>,
+    more: usize,
+    most: usize,
+) -> BoxedStrategy<Vec<T>> {
+    let (turn, kind) = (
+        number as usize / kinds.len().max(1),
+        number as usize % kinds.len().max(1),
+    );
+    let firsts: Vec<BoxedStrategy<T>> = match kinds.get(kind) {
+        None => return Just(Vec::new()).boxed(),
+        Some(kind) if kind.all.is_empty() => vec![kind.one.clone()],
+        Some(kind) => {
+            // The next time it is the next ones.
+            let all = &kind.all;
+            let of = (0..all.len().min(most)).map(|at| &all[(turn * most + at) % all.len()]);
+            of.map(|value| Just(value.clone()).boxed()).collect()
+        }
+    };
+    let more = more.min(most - firsts.len());
+    let others = Union::new(kinds.into_iter().map(|kind| kind.one)).boxed();
+    Parts {
+        firsts,
         others,
         more,
     }
@@ -43,7 +98,10 @@ impl<T: Debug + Clone + 'static> Strategy for Parts<T> {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let more = (0..=self.more).new_tree(runner)?.current();
-        let mut parts = vec![Part::new(self.first.new_tree(runner)?)];
+        let mut parts = Vec::new();
+        for first in &self.firsts {
+            parts.push(Part::new(first.new_tree(runner)?));
+        }
         for _ in 0..more {
             parts.push(Part::new(self.others.new_tree(runner)?));
         }

@@ -1,5 +1,5 @@
-//! Sequences of commands against a model of the level: what the status shows after each, with
-//! refused commands in between that change nothing.
+//! Sequences of commands against a model of the level and of the settings beside it: what the status
+//! shows after each, with refused commands and new connections in between that change nothing.
 //!
 //! Where documents leave the next state open (a level set while muted, a step beyond the bound), the
 //! model says so and expects nothing until a command makes it known again.
@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::Ground;
+use super::others::{Others, SET_THEME};
 use super::parts::mixed;
-use super::steps::{self, SET_BRIGHTNESS, SET_VOLUME, call, one_of, put_back, request};
-use crate::scenario::{Answer, Step};
+use super::steps::{self, SET_BRIGHTNESS, SET_VOLUME, call, one_of, put_back, request, step};
+use crate::scenario::{Action, Answer, Step};
 
 const UP: &str = "self.audio_speaker.volume_up";
 const DOWN: &str = "self.audio_speaker.volume_down";
@@ -20,8 +21,11 @@ const UNMUTE: &str = "self.audio_speaker.unmute";
 /// Most commands of a case: each is followed by a reading.
 const COMMANDS: usize = 8;
 
+/// How many steps there may be before a further command, its readings and the end of the case.
+const MOST_STEPS: usize = 14;
+
 #[derive(Debug, Clone)]
-enum Command {
+pub(super) enum Command {
     Set(i64),
     /// By this many; absent means by ten.
     Up(Option<i64>),
@@ -29,6 +33,11 @@ enum Command {
     Mute,
     Unmute,
     Brightness(i64),
+    Theme(&'static str),
+    /// Switches the light on or off.
+    Light(bool),
+    /// The device has to connect again.
+    Redial,
     /// A step of 0, or beyond 100: up or down by this many.
     OddStep(bool, i64),
     /// A call under a string id.
@@ -80,15 +89,15 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 Command::Down(Some((by + more * 5).min(100))),
             ]
         });
-        kinds.push(up.boxed());
-        kinds.push(down.boxed());
+        kinds.push(loose(up.boxed()));
+        kinds.push(loose(down.boxed()));
         let odd = one_of(vec![0, 101, 266, 300, 65_546, i64::from(i32::MAX)]);
         let odd = (any::<bool>(), odd)
             .prop_map(|(up, by)| vec![Command::Set(40), Command::OddStep(up, by)]);
-        kinds.push(odd.boxed());
+        kinds.push(loose(odd.boxed()));
         nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
     }
-    let mutes = ground.can("mute") && ground.callable(MUTE) && ground.callable(UNMUTE);
+    let mutes = can_mute(ground);
     if mutes {
         kinds.push(Just(vec![Command::Mute]).boxed());
         kinds.push(Just(vec![Command::Unmute]).boxed());
@@ -101,18 +110,40 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
                 .chain([Command::Unmute])
                 .collect()
         });
-        kinds.push(round.boxed());
+        kinds.push(loose(round.boxed()));
+        let silent = vec![
+            Command::Set(45),
+            Command::Mute,
+            Command::Nameless(UNMUTE, json!({})),
+        ];
+        kinds.push(loose(Just(silent).boxed()));
         nameless.extend([(MUTE, json!({})), (UNMUTE, json!({}))]);
     }
-    if ground.can("brightness") && ground.callable(SET_BRIGHTNESS) {
+    if Others::of(ground).brightness {
         kinds.push(alone((0..=100_i64).prop_map(Command::Brightness).boxed()));
     }
+    kinds.extend(
+        pairs(ground, mutes)
+            .into_iter()
+            .map(|all| loose(Just(all).boxed())),
+    );
     kinds.push(alone(
         one_of(nameless)
             .prop_map(|(tool, arguments)| Command::Nameless(tool, arguments))
             .boxed(),
     ));
     let back = put_back(ground);
+    let others = Others::of(ground);
+    if others.theme {
+        kinds.push(alone(
+            one_of(vec!["dark", "light", "mcp-hil"])
+                .prop_map(Command::Theme)
+                .boxed(),
+        ));
+    }
+    if others.lamp.is_some() {
+        kinds.push(alone(any::<bool>().prop_map(Command::Light).boxed()));
+    }
     mixed(number, kinds, COMMANDS - 1)
         .prop_map(move |commands: Vec<Vec<Command>>| {
             let mut steps = Vec::new();
@@ -121,14 +152,106 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
             }
             steps.push(call(SET_VOLUME, json!({"volume": 40})));
             let mut level = Level::Known(40, "volume.set");
+            let mut others = others.clone();
+            others.begin(&mut steps);
             for command in commands.iter().flatten().take(COMMANDS) {
-                level = play(command, level, &mut steps);
+                if steps.len() > MOST_STEPS {
+                    break;
+                }
+                level = play(command, level, others.lamp.as_deref(), &mut steps);
+                others.follow(command, &mut steps);
             }
+            others.end(&mut steps);
             if matches!(level, Level::Muted(..) | Level::Open(true)) {
                 steps.push(call(UNMUTE, json!({})));
             }
             steps.push(back.clone());
             steps
+        })
+        .boxed()
+}
+
+/// Parts of the model that this device has not got.
+pub(super) fn missing(ground: &Ground) -> Vec<&'static str> {
+    let steps = ground.can("volume.step") && ground.callable(UP) && ground.callable(DOWN);
+    let parts = [
+        (steps, "steps of the level"),
+        (can_mute(ground), "mute"),
+        (ground.can("redial"), "new connections"),
+    ];
+    let missing = parts.into_iter().filter(|(there, _)| !there);
+    let missing = missing.map(|(_, name)| name);
+    missing.chain(Others::of(ground).missing()).collect()
+}
+
+fn can_mute(ground: &Ground) -> bool {
+    ground.can("mute") && ground.callable(MUTE) && ground.callable(UNMUTE)
+}
+
+/// Commands of which the second must leave alone what the first has set, and the same over a new
+/// connection.
+fn pairs(ground: &Ground, mutes: bool) -> Vec<Vec<Command>> {
+    use Command::{Brightness, Light, Mute, Redial, Set, Theme, Unmute};
+    let Others {
+        brightness: lights,
+        theme,
+        lamp,
+        ..
+    } = Others::of(ground);
+    let lamp = lamp.is_some();
+    let redials = ground.can("redial");
+    let out_of_range = || {
+        let message = call(SET_VOLUME, json!({"volume": 101}))
+            .answer("volume.out-of-range", Answer::Refused)
+            .without_effect("volume.out-of-range");
+        Command::Refused(Box::new(message), "volume.out-of-range")
+    };
+    let all = [
+        (mutes, vec![Set(45), Mute, Mute, Mute, Unmute]),
+        (mutes, vec![Set(30), Mute, out_of_range(), Unmute]),
+        (mutes && lights, vec![Set(60), Mute, Brightness(20), Unmute]),
+        (
+            lights,
+            vec![Set(97), Brightness(0), Set(0), Brightness(100)],
+        ),
+        (redials && mutes, vec![Set(35), Mute, Redial, Unmute]),
+        (redials && lights, vec![Brightness(33), Redial]),
+        (redials, vec![Set(0), Redial, Set(100), Redial]),
+        (
+            theme,
+            vec![
+                Theme("light"),
+                Theme("mcp-hil"),
+                Theme("dark"),
+                Theme("mcp-hil"),
+            ],
+        ),
+        (
+            redials && theme,
+            vec![Theme("dark"), Redial, Theme("light"), Redial],
+        ),
+        (
+            lamp && lights,
+            vec![Light(true), Brightness(40), Light(false), Brightness(60)],
+        ),
+        (
+            redials && lamp,
+            vec![Light(true), Redial, Light(false), Redial],
+        ),
+    ];
+    let able = all.into_iter().filter(|(able, _)| *able);
+    able.map(|(_, commands)| commands).collect()
+}
+
+/// Commands of which each may be left out when they shrink.
+fn loose(commands: BoxedStrategy<Vec<Command>>) -> BoxedStrategy<Vec<Command>> {
+    let kept = vec![proptest::bool::weighted(0.9999); COMMANDS];
+    (kept, commands)
+        .prop_map(|(kept, commands)| {
+            let both = commands.into_iter().zip(kept);
+            both.filter(|(_, kept)| *kept)
+                .map(|(command, _)| command)
+                .collect()
         })
         .boxed()
 }
@@ -230,7 +353,7 @@ fn refused() -> BoxedStrategy<Command> {
 }
 
 /// Adds the command and a reading to the steps; the level after it.
-fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
+fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Step>) -> Level {
     use Level::{Known, Muted, Open};
     let muted = matches!(level, Muted(..) | Open(true));
     match command {
@@ -284,16 +407,32 @@ fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
                 call(SET_BRIGHTNESS, json!({"brightness": to}))
                     .answer("call.success", Answer::Result),
             );
-            let shown = steps::status().shows("call.success", "/json/screen/brightness", json!(to));
-            steps.push(shown);
-            if let (Known(at, requirement), Some(reading)) = (level, steps.last_mut()) {
-                let both =
-                    reading
-                        .clone()
-                        .shows(requirement, "/json/audio_speaker/volume", json!(at));
-                *reading = both;
+            read(level, steps)
+        }
+        Command::Theme(theme) => {
+            // A display may know other themes only, and say so in any way.
+            steps
+                .push(call(SET_THEME, json!({"theme": theme})).answer("call.success", Answer::Any));
+            read(level, steps)
+        }
+        Command::Light(on) => {
+            let tool = if *on { "turn_on" } else { "turn_off" };
+            let tool = format!("{}.{tool}", lamp.unwrap_or_default());
+            steps.push(call(&tool, json!({})).answer("call.success", Answer::Result));
+            read(level, steps)
+        }
+        Command::Redial => {
+            steps.push(step(Action::Drop { after: Vec::new() }));
+            let slug = "session.state-kept";
+            match level {
+                Known(at, _) => drop(read(Known(at, slug), steps)),
+                Muted(..) => {
+                    steps.push(steps::status().shows(slug, "/json/audio_speaker", silent()));
+                }
+                Open(_) => {}
             }
-            level
+            // A SHOULD: what follows must not be charged as a MUST.
+            Open(muted)
         }
         Command::OddStep(up, by) => {
             let (tool, bound, ten) = if *up { (UP, 100, 10) } else { (DOWN, 0, -10) };
@@ -331,9 +470,10 @@ fn play(command: &Command, level: Level, steps: &mut Vec<Step>) -> Level {
 
 /// What is known after a message that changes nothing.
 fn after_refusal(level: Level, unchanged: &'static str, steps: &mut Vec<Step>) -> Level {
-    if let Level::Known(at, _) = level {
-        read(Level::Known(at, unchanged), steps);
-    }
+    match level {
+        Level::Known(at, _) => read(Level::Known(at, unchanged), steps),
+        other => read(other, steps),
+    };
     level
 }
 
@@ -378,6 +518,11 @@ fn step_by(tool: &str, by: Option<i64>, sign: i64, level: Level, steps: &mut Vec
     }
 }
 
+/// What the status shows of a muted speaker: not "neither muted nor at level 0".
+fn silent() -> Value {
+    json!({"$not": {"muted": {"$not": true}, "volume": {"$not": 0}}})
+}
+
 /// Adds a reading that shows the level, as far as it is known.
 fn read(level: Level, steps: &mut Vec<Step>) -> Level {
     match level {
@@ -391,9 +536,7 @@ fn read(level: Level, steps: &mut Vec<Step>) -> Level {
             } else {
                 "volume.mute-idempotent"
             };
-            // Not "neither muted nor at level 0".
-            let shown = json!({"$not": {"muted": {"$not": true}, "volume": {"$not": 0}}});
-            steps.push(steps::status().shows(requirement, "/json/audio_speaker", shown));
+            steps.push(steps::status().shows(requirement, "/json/audio_speaker", silent()));
         }
         Level::Open(_) => {}
     }

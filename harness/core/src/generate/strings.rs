@@ -35,36 +35,39 @@ struct Text {
     sound: bool,
 }
 
-/// Pieces that every parser takes.
+/// Pieces that every parser takes; those in front have stopped most devices.
 const SOUND: [&str; 27] = [
-    "a",
     "\\\"",
     "\\\\",
-    "\\/",
     "\\n",
-    "\\r\\t\\b\\f",
+    "\\u0000",
     "\\u0001",
     "\\u001b[31m",
-    "\\u007f",
-    "\\u0000",
-    "\u{e9}",
-    "\u{4e2d}\u{6587}",
+    "\u{202e}\u{5d0}\u{627}\u{202c}",
     "\u{1F600}",
     "\\ud83d\\ude00",
     "\u{10ffff}",
     "e\u{301}\u{301}\u{301}",
-    "\u{202e}\u{5d0}\u{627}\u{202c}",
-    "\u{200b}\u{200d}",
-    "\u{feff}",
-    "\\u2028\\u2029",
-    "\\uffff\\ufffe",
     "%s%n%d",
+    "\\\"}}],\\\"result\\\":{}",
+    "\\uffff\\ufffe",
+    "\u{feff}",
+    "a",
+    "\\/",
+    "\\r\\t\\b\\f",
+    "\\u007f",
+    "\u{e9}",
+    "\u{4e2d}\u{6587}",
+    "\u{200b}\u{200d}",
+    "\\u2028\\u2029",
     "'; --",
     "<b>&amp;",
-    "\\\"}}],\\\"result\\\":{}",
     "\\\\u0041",
     "null",
 ];
+
+/// How many of them one input tries alone.
+const ALONE: usize = 15;
 
 /// Pieces with unpredictable results (RFC 8259, section 8.2), and such as no JSON has.
 const UNSOUND: [&str; 7] = [
@@ -77,6 +80,11 @@ const UNSOUND: [&str; 7] = [
     "\u{1}",
 ];
 
+/// Sizes in bytes at which buffers end.
+const EDGES: [usize; 15] = [
+    127, 128, 255, 256, 500, 512, 1000, 1023, 1024, 4095, 4096, 8191, 8192, 16_384, 32_768,
+];
+
 /// Longest text, in bytes, that a request carries; beyond, a parser may set a limit.
 const SURE: usize = 512;
 
@@ -85,35 +93,43 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
     if ground.can("tools") {
         places.push(Place::Tool);
     }
-    for tool in ground.tools() {
-        let free = tool.arguments.iter().find(|one| {
-            one.kind
-                == Kind::Text {
-                    choices: Vec::new(),
-                }
-        });
-        let others = |name: &str| {
-            tool.arguments
-                .iter()
-                .any(|one| one.required && one.name != name)
-        };
-        if let Some(argument) = free.filter(|one| !others(&one.name)) {
-            places.push(Place::Argument(
-                tool.name.clone(),
-                argument.name.clone(),
-                String::new(),
-            ));
-        }
-    }
-    places.extend([Place::Member, Place::Notification, Place::Stranger]);
+    places.push(Place::Notification);
+    let mut arguments = arguments(ground);
+    // With few inputs the order matters: an argument of one tool, then the other places.
+    places.extend(arguments.next());
+    places.extend([Place::Member, Place::Stranger]);
+    places.extend(arguments);
     let kinds = [short().boxed(), one_piece(), long(), unsound()];
-    let place = places[number as usize % places.len()].clone();
-    let kind = kinds[number as usize / places.len() % kinds.len()].clone();
+    let (kind, turn) = (number as usize % kinds.len(), number as usize / kinds.len());
+    let place = places[turn % places.len()].clone();
+    let just = |spelled: String, sound| Just(Text { spelled, sound }).boxed();
+    // Of each kind an input tries what has stopped devices before, whatever chance adds.
+    let texts: Vec<BoxedStrategy<Text>> = match kind {
+        0 => vec![just(SOUND.concat(), true), short().boxed()],
+        1 => {
+            let own = SOUND[..ALONE].iter();
+            own.map(|piece| just((*piece).to_owned(), true)).collect()
+        }
+        2 => {
+            let sizes = EDGES.iter().chain(&[60_000]);
+            sizes
+                .map(|bytes| Just(sized("x", *bytes)).boxed())
+                .collect()
+        }
+        _ => UNSOUND
+            .iter()
+            .map(|piece| just((*piece).to_owned(), false))
+            .collect(),
+    };
+    let firsts = texts
+        .into_iter()
+        .map(|text| (text, Just(place.clone())).boxed())
+        .collect();
     let touches = ground.has_volume();
     let back = put_back(ground);
     let others = (proptest::strategy::Union::new(kinds), one_of(places)).boxed();
     Parts {
-        first: (kind, Just(place)).boxed(),
+        firsts,
         others,
         more: 3,
     }
@@ -132,6 +148,19 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
         steps
     })
     .boxed()
+}
+
+/// Arguments that take any text, of tools that need no other.
+fn arguments(ground: &Ground) -> impl Iterator<Item = Place> + '_ {
+    ground.tools().iter().filter_map(|tool| {
+        let free = Kind::Text {
+            choices: Vec::new(),
+        };
+        let argument = tool.arguments.iter().find(|one| one.kind == free)?;
+        let mut others = tool.arguments.iter();
+        let alone = !others.any(|one| one.required && one.name != argument.name);
+        alone.then(|| Place::Argument(tool.name.clone(), argument.name.clone(), String::new()))
+    })
 }
 
 /// One piece alone: which one matters.
@@ -154,21 +183,23 @@ fn short() -> impl Strategy<Value = Text> {
 
 /// Up to 60,000 bytes.
 fn long() -> BoxedStrategy<Text> {
-    let edges = [
-        127, 128, 255, 256, 500, 512, 1000, 1023, 1024, 4095, 4096, 8191, 8192, 16_384, 32_768,
-    ];
     let sizes = prop_oneof![
         2 => one_of(vec![64, 256, 512]),
         2 => Just(60_000_usize),
-        1 => one_of(edges.to_vec()),
+        1 => one_of(EDGES.to_vec()),
         1 => 1..=60_000_usize,
     ];
     (sizes, one_of(vec!["x", "\\\"", "\\\\", "\u{4e2d}"]))
-        .prop_map(|(bytes, piece)| Text {
-            spelled: format!("${{repeat:{piece}:{}}}", bytes / piece.len()),
-            sound: bytes <= SURE,
-        })
+        .prop_map(|(bytes, piece)| sized(piece, bytes))
         .boxed()
+}
+
+/// Text of so many bytes.
+fn sized(piece: &str, bytes: usize) -> Text {
+    Text {
+        spelled: format!("${{repeat:{piece}:{}}}", bytes / piece.len()),
+        sound: bytes <= SURE,
+    }
 }
 
 fn unsound() -> BoxedStrategy<Text> {

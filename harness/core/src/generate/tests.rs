@@ -89,6 +89,37 @@ fn ground(trust: Trust) -> Ground {
     Ground::new(&facts, &tools(), &permission)
 }
 
+/// The same with a theme, a light, and a device that dials again.
+fn more_ground(trust: Trust) -> Ground {
+    let permission = permission(trust);
+    let mut tools = tools();
+    for name in ["turn_on", "turn_off", "get_state"] {
+        tools.push(tool(&format!("self.lamp.{name}"), json!({}), &[]));
+    }
+    let screen = json!({"brightness": 75, "theme": "light"});
+    let surface = Surface {
+        tools: tools.clone(),
+        all_tools: tools.clone(),
+        status: Some(json!({"audio_speaker": {"volume": 70}, "screen": screen})),
+        first_cursor: Some("self.audio_speaker.mute".into()),
+        redial: true,
+        ..Surface::default()
+    };
+    let facts = discover(&surface, &permission);
+    Ground::new(&facts, &tools, &permission)
+}
+
+#[test]
+fn parts_of_the_model_that_a_device_lacks_are_told() {
+    let state = Property::named("properties/state").unwrap();
+    let missing = |ground: &Ground| state.missing(ground);
+    assert_eq!(missing(&more_ground(Trust::WellKnown)), Vec::<&str>::new());
+    assert_eq!(
+        missing(&ground(Trust::WellKnown)),
+        ["new connections", "theme", "light"]
+    );
+}
+
 fn no_lines(steps: &mut [Step]) {
     for step in steps {
         step.line = 0;
@@ -177,15 +208,15 @@ proptest! {
     fn every_draw_is_in_order_while_it_shrinks_too(seed: u64, number in 0..4000_u32, fails: u64) {
         let catalogue = catalogue();
         for trust in [Trust::WellKnown, Trust::Simulated] {
-            let ground = ground(trust);
-            for property in &PROPERTIES {
-                let mut draw = Draw::new(property, &ground, seed, number);
-                in_order(&draw.case(), &ground, &catalogue);
-                prop_assert_eq!(Draw::new(property, &ground, seed, number).case(), draw.case());
+            let grounds = [ground(trust), more_ground(trust)];
+            for (ground, property) in grounds.iter().flat_map(|ground| PROPERTIES.iter().map(move |property| (ground, property))) {
+                let mut draw = Draw::new(property, ground, seed, number);
+                in_order(&draw.case(), ground, &catalogue);
+                prop_assert_eq!(Draw::new(property, ground, seed, number).case(), draw.case());
                 for turn in 0..8 {
                     let another = if fails >> turn & 1 == 1 { draw.simplify() } else { draw.complicate() };
                     if another {
-                        in_order(&draw.case(), &ground, &catalogue);
+                        in_order(&draw.case(), ground, &catalogue);
                     }
                 }
             }
