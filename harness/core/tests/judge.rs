@@ -343,19 +343,23 @@ fn the_result_of_a_call_is_judged(#[case] result: &str, #[case] findings: &[&str
     assert_eq!(Play::new().play(&[call, &answer]).end(), findings);
 }
 
+const STATUS: &str = "self.get_device_status";
+
 #[rstest]
-#[case::good("{}", r#"{"content":[],"isError":false}"#, &[])]
-#[case::failed("{}", r#"{"content":[],"isError":true}"#, &["b/b call.success"])]
-#[case::with_arguments(r#"{"x":1}"#, r#"{"content":[],"isError":true}"#, &[])]
-#[case::arguments_that_are_none("[]", r#"{"content":[],"isError":true}"#, &[])]
+#[case::another_tool("self.x", "{}", r#"{"content":[],"isError":true}"#, &[])]
+#[case::good(STATUS, "{}", r#"{"content":[],"isError":false}"#, &[])]
+#[case::failed(STATUS, "{}", r#"{"content":[],"isError":true}"#, &["b/b call.success"])]
+#[case::with_arguments(STATUS, r#"{"x":1}"#, r#"{"content":[],"isError":true}"#, &[])]
+#[case::arguments_that_are_none(STATUS, "[]", r#"{"content":[],"isError":true}"#, &[])]
 fn no_good_reading_of_the_state_fails(
+    #[case] tool: &str,
     #[case] arguments: &str,
     #[case] result: &str,
     #[case] findings: &[&str],
 ) {
     let call = format!(
         r#"> 0 {{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{
-            "name":"self.get_device_status","arguments":{arguments}}}}}"#
+            "name":"{tool}","arguments":{arguments}}}}}"#
     );
     let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
     let list = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}}"#;
@@ -396,6 +400,17 @@ fn the_result_of_initialize_is_judged(#[case] members: &str, #[case] findings: &
     let members = members.replace("INFO", INFO);
     let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{{{members}}}}}"#);
     assert_eq!(Play::new().play(&[initialize, &answer]).end(), findings);
+}
+
+#[test]
+fn the_first_initialize_of_a_connection_is_not_refused() {
+    let initialize = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#;
+    let refusal = r#"< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"no"}}"#;
+    let found = Play::new().play(&[initialize, refusal]).end();
+    assert!(
+        found.contains(&"a/a initialize.minimal".to_owned()),
+        "{found:?}"
+    );
 }
 
 #[rstest]
