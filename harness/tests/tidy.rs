@@ -66,6 +66,8 @@ fn packages_use_each_other_along_the_arrows_only() {
         ("mcp-hil-scenarios", "mcp-hil-core"),
         ("mcp-hil-snapshots", "mcp-hil"),
         ("mcp-hil-snapshots", "mcp-hil-core"),
+        ("reference-body", "reference-device"),
+        ("reference-native", "reference-body"),
         ("reference-native", "reference-device"),
     ];
     let packages = packages();
