@@ -32,18 +32,17 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_PANIC: u8 = 3;
 
 unsafe extern "C" {
-    static mut __sheap: u8;
-    static mut _heap_size: u8;
+    static mut _heap_begin: u8;
+    static mut _heap_length: u8;
 }
 
 #[entry]
 fn main() -> ! {
-    // SAFETY: the linker gives both symbols; the memory between them is used by nothing else, and
-    // this is done once.
+    // SAFETY: `memory.x` gives both symbols; nothing else uses that memory, and this is done once.
     unsafe {
         HEAP.init(
-            addr_of_mut!(__sheap) as usize,
-            addr_of_mut!(_heap_size) as usize,
+            addr_of_mut!(_heap_begin) as usize,
+            addr_of_mut!(_heap_length) as usize,
         );
     }
     let mut board = Board::new();
