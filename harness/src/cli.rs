@@ -45,8 +45,9 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The device: `native` (the reference device as a process), `exec:<command>` (any program),
-    /// `wait` (a device that somebody else starts), or a file `*.toml` that tells more of it
+    /// The device: `native` (the reference device as a process), `qemu` (the same on an emulated
+    /// RISC-V board), `exec:<command>` (any program), `wait` (a device that somebody else starts),
+    /// or a file `*.toml` that tells more of it
     #[arg(long, value_name = "DEVICE", default_value = "native")]
     pub dut: String,
 

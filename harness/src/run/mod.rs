@@ -73,6 +73,7 @@ pub async fn run(
         target: plan.dut.kind().to_owned(),
         transport: transport.name().into(),
         fidelity: plan.dut.fidelity().to_owned(),
+        cannot_show: plan.dut.cannot_show().map(str::to_owned).collect(),
     };
     reporters.event(&Event::RunStarted(RunStarted {
         schema: SCHEMA,
