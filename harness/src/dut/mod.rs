@@ -194,6 +194,14 @@ impl Dut {
         all.iter().copied()
     }
 
+    /// The version that the device must tell, where the harness knows what it runs.
+    pub fn version(&self) -> Option<&str> {
+        match &self.how {
+            How::Qemu(qemu) => qemu.version(),
+            How::Native { .. } | How::Exec(_) | How::Wait => None,
+        }
+    }
+
     /// An address of the harness, as the device sees it.
     pub fn seen(&self, address: &str) -> String {
         match self.how {

@@ -23,6 +23,10 @@ const IMAGE_VARIABLE: &str = "MCP_HIL_QEMU_IMAGE";
 /// The script that builds images, from the root of the source tree.
 const BUILD: &str = "ci/firmware.sh";
 
+/// What stands in an image before its version, and after it.
+const MARK: &str = "mcp-hil-image=virt ";
+const MARK_END: u8 = b';';
+
 /// What of the host's loopback is seen in the emulator's network.
 const HOST: &str = "10.0.2.2";
 
@@ -32,7 +36,7 @@ const BOARD: [&str; 17] = [
     "-M",
     "virt",
     "-m",
-    "128M",
+    "256M",
     "-nodefaults",
     "-no-user-config",
     "-display",
@@ -56,6 +60,8 @@ pub struct Qemu {
     emulator: PathBuf,
     /// The image.
     image: PathBuf,
+    /// Its version and build, as the file says.
+    version: String,
     /// What is to be different about the device.
     pub(super) difference: Option<Difference>,
 }
@@ -63,11 +69,20 @@ pub struct Qemu {
 impl Qemu {
     /// Finds the emulator, and finds or builds the image.
     pub(super) fn find(difference: Option<&Difference>) -> Result<Self, Refusal> {
+        let emulator = emulator()?;
+        let image = image()?;
         Ok(Self {
-            emulator: emulator()?,
-            image: image()?,
+            emulator,
+            version: version(&image)?,
+            image,
             difference: difference.cloned(),
         })
+    }
+
+    /// The version that the device must tell: that of the image, unless a seeded defect may have
+    /// changed what it tells.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.difference.is_none().then_some(&*self.version)
     }
 
     /// The command that boots the image, which asks `ota_url` for the rest.
@@ -181,9 +196,47 @@ fn build(tree: &Path) -> Result<PathBuf, Refusal> {
     last.ok_or_else(|| failed(format!("`{BUILD} virt` named no file")))
 }
 
+/// The version that an image says it is.
+fn version(image: &Path) -> Result<String, Refusal> {
+    let hint = "`ci/firmware.sh virt` builds the image and prints where it is";
+    let shown = image.display();
+    let bytes = std::fs::read(image).map_err(|error| {
+        Refusal::bench(format!("cannot read the image `{shown}`: {error}"), hint)
+    })?;
+    marked(&bytes).ok_or_else(|| {
+        Refusal::bench(
+            format!(
+                "`{shown}` is no image of the reference device for QEMU's `virt`: expected `{MARK}` \
+                 and a version in it"
+            ),
+            hint,
+        )
+    })
+}
+
+fn marked(bytes: &[u8]) -> Option<String> {
+    let at = find(bytes, MARK.as_bytes())? + MARK.len();
+    let rest = &bytes[at..];
+    let end = rest.iter().take(64).position(|byte| *byte == MARK_END)?;
+    String::from_utf8(rest[..end].to_vec()).ok()
+}
+
+/// Where `part` begins in `bytes`.
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_tells_its_version() {
+        let image = b"\x7fELF..mcp-hil-image=virt 0.1.0+12ab;...";
+        assert_eq!(marked(image).as_deref(), Some("0.1.0+12ab"));
+        assert_eq!(marked(b"\x7fELF"), None);
+        assert_eq!(marked(b"mcp-hil-image=virt 0.1.0"), None);
+    }
 
     #[test]
     fn only_the_loopback_has_another_address_in_the_emulator() {

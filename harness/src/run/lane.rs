@@ -274,6 +274,14 @@ impl Lane<'_, '_> {
                 known = session.get_to_know(&self.plan.dut.permission()).await;
             }
         }
+        if let (Some(expected), Some((_, got))) = (self.plan.dut.version(), &known.server)
+            && expected != got
+        {
+            return Err(RunError::OtherFirmware {
+                expected: expected.to_owned(),
+                got: got.clone(),
+            });
+        }
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
         report.took_us = micros(began);
         self.reporters.event(&Event::DutReady(Box::new(DutReady {
