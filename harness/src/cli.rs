@@ -69,11 +69,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "COMMAND")]
     pub gateway_cmd: Option<String>,
 
-    /// Seed one defect in the native device, to see it caught (`mcp-hil-native --list-mutants`)
+    /// Seed one defect in the reference device (`native`, `qemu`), to see it caught (`mcp-hil-native --list-mutants`)
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
-    /// Let the native device do one thing in another way that no document forbids, to see that
+    /// Let the reference device do one thing in another way that no document forbids, to see that
     /// nothing is found (`mcp-hil-native --list-variants`)
     #[arg(long, value_name = "NAME", conflicts_with = "mutant")]
     pub variant: Option<String>,

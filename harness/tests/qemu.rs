@@ -229,3 +229,44 @@ fn what_is_no_image_is_refused() {
         .exits(3)
         .says(&["is no image of the reference device", "ci/firmware.sh virt"]);
 }
+
+#[test]
+fn a_gateway_refuses_a_device_that_it_cannot_configure() {
+    let place = Place::new();
+    let image = place.write("image.elf", "mcp-hil-image=virt 0.1.0+0;");
+    place
+        .hil(["gateway", "--dut", "qemu"])
+        .env("MCP_HIL_QEMU", "/bin/true")
+        .env("MCP_HIL_QEMU_IMAGE", &image)
+        .end()
+        .exits(2)
+        .says(&["`--dut qemu`", "hint: use `--dut native`"]);
+}
+
+/// A device of another build than the image has no verdicts.
+#[test]
+fn another_firmware_than_that_of_the_image_is_trouble_of_the_bench() {
+    if !qemu() {
+        return;
+    }
+    let place = Place::new();
+    let built = Command::new("bash")
+        .args(["ci/firmware.sh", "virt"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    let path = String::from_utf8(built.stdout).unwrap();
+    let mut image = std::fs::read(path.trim()).unwrap();
+    // The mark says another version; what the device tells is elsewhere in the image.
+    let mark = b"mcp-hil-image=virt ";
+    let mut windows = image.windows(mark.len());
+    let at = windows.position(|window| window == mark).unwrap() + mark.len();
+    image[at] = b'9';
+    let image = place.write("image.elf", image);
+    place
+        .hil(["run", "--dut", "qemu"])
+        .env("MCP_HIL_QEMU_IMAGE", &image)
+        .end()
+        .exits(3)
+        .prints(&["another firmware", "`9.1.0+"]);
+}
