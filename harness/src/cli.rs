@@ -45,8 +45,9 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The device: `native` (the reference device as a process), `exec:<command>` (any program),
-    /// `wait` (a device that somebody else starts), or a file `*.toml` that tells more of it
+    /// The device: `native` (the reference device as a process), `qemu` (the same on an emulated
+    /// RISC-V board), `exec:<command>` (any program), `wait` (a device that somebody else starts),
+    /// or a file `*.toml` that tells more of it
     #[arg(long, value_name = "DEVICE", default_value = "native")]
     pub dut: String,
 
@@ -68,11 +69,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "COMMAND")]
     pub gateway_cmd: Option<String>,
 
-    /// Seed one defect in the native device, to see it caught (`mcp-hil-native --list-mutants`)
+    /// Seed one defect in the reference device (`native`, `qemu`), to see it caught (`mcp-hil-native --list-mutants`)
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
 
-    /// Let the native device do one thing in another way that no document forbids, to see that
+    /// Let the reference device do one thing in another way that no document forbids, to see that
     /// nothing is found (`mcp-hil-native --list-variants`)
     #[arg(long, value_name = "NAME", conflicts_with = "mutant")]
     pub variant: Option<String>,

@@ -65,14 +65,17 @@ pub struct RunStarted {
 /// A device under test, as planned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DutInfo {
-    /// Its name: `native`, `exec`, `wait` or the name of its file.
+    /// Its name: `native`, `qemu`, `exec`, `wait` or the name of its file.
     pub name: String,
-    /// How it is run: `native`, `exec` or `wait`.
+    /// How it is run: `native`, `qemu`, `exec` or `wait`.
     pub target: String,
     /// The transport.
     pub transport: String,
     /// What the verdicts stand on, in words: `simulation, no board attached`.
     pub fidelity: String,
+    /// What no run with it can show, whatever the verdicts say: `flash`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cannot_show: Vec<String>,
 }
 
 /// A device under test, as it showed itself.

@@ -66,7 +66,11 @@ fn packages_use_each_other_along_the_arrows_only() {
         ("mcp-hil-scenarios", "mcp-hil-core"),
         ("mcp-hil-snapshots", "mcp-hil"),
         ("mcp-hil-snapshots", "mcp-hil-core"),
+        ("reference-body", "reference-device"),
+        ("reference-native", "reference-body"),
         ("reference-native", "reference-device"),
+        ("reference-net", "reference-body"),
+        ("reference-net", "reference-device"),
     ];
     let packages = packages();
     let ours: BTreeSet<&str> = packages
@@ -88,6 +92,17 @@ fn packages_use_each_other_along_the_arrows_only() {
         "{ours:?}"
     );
     assert!(wrong.is_empty(), "new arrows: {wrong:?}");
+}
+
+/// Images are workspaces of their own, which `packages` does not see.
+#[test]
+fn images_use_nothing_but_the_firmware() {
+    let manifest = std::fs::read_to_string(root().join("firmware/virt/Cargo.toml")).unwrap();
+    let paths: Vec<&str> = manifest
+        .lines()
+        .filter_map(|line| line.split_once("{ path = \"")?.1.split('"').next())
+        .collect();
+    assert_eq!(paths, ["../body", "../device", "../net"]);
 }
 
 #[test]

@@ -11,53 +11,12 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame as RawFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
+use reference_body::{Event, Frame, LinkOptions, NO_SYSTEM_CODE};
+
 use crate::frames::FrameStream;
 
 /// How long the device waits for the server's answer to its handshake (WebSocket document).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Error number shown when the system gave none: the handshake was refused.
-pub(crate) const NO_SYSTEM_CODE: i32 = -1;
-
-/// What the device sends.
-#[derive(Clone, Debug)]
-pub(crate) enum Frame {
-    /// A text frame.
-    Text(String),
-    /// A text frame whose bytes need not be text.
-    RawText(Vec<u8>),
-    /// A binary frame.
-    Binary(Vec<u8>),
-}
-
-/// What happened on the connection.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// A text frame arrived.
-    Text {
-        /// Its content.
-        text: String,
-        /// It came in more than one WebSocket frame; only told when that is watched.
-        fragmented: bool,
-    },
-    /// A binary frame arrived.
-    Binary(Vec<u8>),
-    /// A message arrived over MQTT. Its bytes need not be text.
-    Message(Vec<u8>),
-    /// The time is over, or only control frames came.
-    Nothing,
-    /// The connection is gone.
-    Closed,
-}
-
-/// What a defect wants from the layer below the messages.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LinkOptions {
-    /// Do not answer pings.
-    pub(crate) drop_pongs: bool,
-    /// Tell which messages came in fragments.
-    pub(crate) watch_fragments: bool,
-}
 
 /// A connection.
 #[derive(Debug)]

@@ -7,29 +7,23 @@
 //! Without it `MCP_HIL_TRANSPORT` says how messages travel, and `MCP_HIL_WS_*` or `MCP_HIL_MQTT_*`
 //! where to.
 
-mod body;
-mod console;
-mod defect;
 mod frames;
-mod hooks;
 mod http;
-mod line;
 mod link;
 mod mqtt;
-mod mutants;
+mod platform;
 mod tamper;
 mod udp;
-mod variants;
 
 use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use reference_body::{Body, Defect, GivenUp, mutants, variants};
 use reference_device::{Identity, MqttSettings, Transport};
 
-use crate::body::Body;
-use crate::defect::Defect;
+use crate::platform::Host;
 
 /// The reference device as a process: a conforming xiaozhi MCP server, or one with a known defect.
 ///
@@ -72,6 +66,8 @@ struct Arguments {
 
 /// Usage or configuration.
 const EXIT_USAGE: u8 = 2;
+/// Nobody listens.
+const EXIT_NO_SERVER: u8 = 1;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -92,7 +88,10 @@ fn main() -> ExitCode {
             Transport::Mqtt => mqtt::echo(&identity.mqtt),
         })
     } else {
-        prepare(&arguments).map(|mut body| body.run())
+        prepare(&arguments).map(|mut body| {
+            let GivenUp = body.run();
+            EXIT_NO_SERVER
+        })
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -114,7 +113,7 @@ fn print_rows(rows: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn prepare(arguments: &Arguments) -> Result<Body, String> {
+fn prepare(arguments: &Arguments) -> Result<Body<Host>, String> {
     let defect = match (&arguments.mutant, &arguments.variant) {
         (Some(name), _) => {
             let rows = mutants::all().map(|mutant| (mutant.name, mutant.build));
@@ -134,7 +133,7 @@ fn prepare(arguments: &Arguments) -> Result<Body, String> {
         None => identity()?,
     };
     identity.opens_channel = !arguments.no_hello;
-    Ok(Body::new(identity, defect, arguments.delay_ms))
+    Ok(Body::new(Host::new(), identity, defect, arguments.delay_ms))
 }
 
 /// The device with the settings that the environment gives directly.

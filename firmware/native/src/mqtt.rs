@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use reference_body::{ConnectPlan, Event, NO_SYSTEM_CODE, Publication};
 use reference_device::MqttSettings;
 use rumqttc::{
     Client, Connection, ConnectionError, Event as PacketEvent, EventLoop, MqttOptions, Outgoing,
@@ -17,8 +18,8 @@ use tokio::runtime;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use crate::link::{Event, NO_SYSTEM_CODE, system_code};
-use crate::tamper::{self, Tamper};
+use crate::link::system_code;
+use crate::tamper;
 
 /// How long the device waits for the connection and for the broker's consent.
 const CONNECT_TIMEOUT_S: u64 = 10;
@@ -30,47 +31,6 @@ const QUEUE: usize = 1024;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Port of an endpoint that names none. It means TLS, which this program does not speak.
 const TLS_PORT: u16 = 8883;
-
-/// Everything that makes up a CONNECT packet and the behaviour below the messages.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectPlan {
-    /// Where to, who, and how often to show life.
-    pub(crate) settings: MqttSettings,
-    /// After which part of the keep-alive interval the device shows life, in percent; `None` for
-    /// never.
-    pub(crate) ping_at_percent: Option<u32>,
-    /// Acknowledge what came with QoS 1.
-    pub(crate) acknowledges: bool,
-    /// Hand on what came with QoS 1.
-    pub(crate) reads_qos1: bool,
-    /// Rewrites the packets on their way to the broker.
-    pub(crate) tamper: Option<Tamper>,
-}
-
-impl ConnectPlan {
-    pub(crate) fn new(settings: &MqttSettings) -> Self {
-        ConnectPlan {
-            settings: settings.clone(),
-            ping_at_percent: Some(50),
-            acknowledges: true,
-            reads_qos1: true,
-            tamper: None,
-        }
-    }
-}
-
-/// A message on its way to the broker.
-#[derive(Clone, Debug)]
-pub(crate) struct Publication {
-    /// Topic.
-    pub(crate) topic: String,
-    /// 0, 1 or 2.
-    pub(crate) qos: u8,
-    /// The broker shall keep it.
-    pub(crate) retain: bool,
-    /// Content.
-    pub(crate) payload: Vec<u8>,
-}
 
 /// A connection.
 pub(crate) struct MqttLink {
@@ -104,11 +64,7 @@ impl MqttLink {
         };
         let (consent, answer) = mpsc::channel();
         let (hang_up, end) = oneshot::channel();
-        let interval = Duration::from_secs(plan.settings.keep_alive_s.into());
-        let ping_interval = plan
-            .ping_at_percent
-            .map(|percent| interval * percent / 100)
-            .filter(|interval| !interval.is_zero());
+        let ping_interval = plan.ping_interval_ms().map(Duration::from_millis);
         let eventloop = connection.eventloop;
         thread::spawn(move || pump(eventloop, ping_interval, &consent, inbox, end));
         // The pump answers in any case, and hangs up if it cannot.

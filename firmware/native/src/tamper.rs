@@ -5,14 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-use bytes::BytesMut;
-use rumqttc::mqttbytes::v4::Packet;
-
-/// Sees a packet and its number on the connection, CONNECT being 0; gives the bytes to send.
-pub(crate) type Tamper = fn(u64, Packet) -> Vec<u8>;
-
-/// Larger packets than the device's own limit never come.
-const PACKET_LIMIT: usize = usize::MAX;
+use reference_body::Tamper;
 
 /// Connects to the broker and waits for the client at the endpoint that is given back.
 pub(crate) fn start(endpoint: &str, tamper: Tamper) -> io::Result<String> {
@@ -39,7 +32,7 @@ fn relay(client: &TcpStream, broker: &TcpStream, tamper: Tamper) -> io::Result<(
         let _ = down.shutdown(Shutdown::Both);
     });
     let (mut client, mut broker) = (client, broker);
-    let mut buffer = BytesMut::new();
+    let mut buffer = Vec::new();
     let mut count = 0;
     loop {
         let mut chunk = [0; 16 << 10];
@@ -48,17 +41,40 @@ fn relay(client: &TcpStream, broker: &TcpStream, tamper: Tamper) -> io::Result<(
             return Ok(());
         }
         buffer.extend_from_slice(&chunk[..length]);
-        while let Ok(packet) = Packet::read(&mut buffer, PACKET_LIMIT) {
-            broker.write_all(&tamper(count, packet))?;
+        while let Some(end) = packet_length(&buffer).filter(|end| *end <= buffer.len()) {
+            broker.write_all(&tamper(count, &buffer[..end]))?;
+            buffer.drain(..end);
             count += 1;
         }
     }
 }
 
-/// A packet as it should be.
-pub(crate) fn encode(packet: &Packet) -> Vec<u8> {
-    let mut out = BytesMut::new();
-    // What was read can be written.
-    let _ = packet.write(&mut out, PACKET_LIMIT);
-    out.to_vec()
+/// Length of the packet that `bytes` begin with, once its fixed header is complete (MQTT 3.1.1
+/// section 2.2.3).
+fn packet_length(bytes: &[u8]) -> Option<usize> {
+    let mut rest = 0;
+    for (index, byte) in bytes.get(1..)?.iter().take(4).enumerate() {
+        rest |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some(2 + index + rest);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::packet_length;
+
+    #[test]
+    fn a_packet_ends_where_its_header_says() {
+        assert_eq!(packet_length(&[0xc0]), None);
+        assert_eq!(packet_length(&[0xc0, 0]), Some(2));
+        assert_eq!(packet_length(&[0x30, 0x80]), None);
+        assert_eq!(packet_length(&[0x30, 0x80, 0x01]), Some(3 + 128));
+        assert_eq!(
+            packet_length(&[0x30, 0xff, 0xff, 0xff, 0x7f]),
+            Some(5 + (1 << 28) - 1)
+        );
+    }
 }

@@ -20,6 +20,14 @@ async fn sink() -> AudioSink {
         .unwrap()
 }
 
+#[tokio::test]
+async fn devices_are_told_the_host_that_they_see() {
+    let mut sink = sink().await;
+    assert_eq!(sink.section()["server"], "127.0.0.1");
+    sink.show_as("10.0.2.2".to_owned());
+    assert_eq!(sink.section()["server"], "10.0.2.2");
+}
+
 async fn sender() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").await.unwrap()
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use mcp_hil_core::limits::MAX_CONSOLE_LINE_BYTES;
-use mcp_hil_rig::{Command, Process, RigError, Target, TargetOutput};
+use mcp_hil_rig::{Command, LONGEST_INPUT, Process, RigError, Target, TargetOutput};
 use rstest::rstest;
 use tokio::{
     task::JoinHandle,
@@ -176,6 +176,31 @@ async fn arguments_and_environment_arrive_as_they_are() {
     let mut process = Process::new(direct.arg("'$c'").env("RIG_TEST", "x y\"z"));
     process.start().await.unwrap();
     assert_eq!(all(&mut process).await[..2], outputs);
+}
+
+#[tokio::test]
+async fn input_arrives_at_every_start_and_ends() {
+    let script = "while read -r x; do echo \"got $x\"; done; echo eof";
+    let outputs = ["got one", "got two", "eof"].map(line);
+    let mut process = Process::new(Command::shell(script).input("one\ntwo\n"));
+    for _ in 0..2 {
+        process.start().await.unwrap();
+        assert_eq!(all(&mut process).await[..3], outputs);
+    }
+}
+
+#[tokio::test]
+async fn input_is_as_long_as_every_pipe_takes() {
+    let input = "x".repeat(LONGEST_INPUT);
+    let mut process = Process::new(Command::shell("wc -c").input(&*input));
+    process.start().await.unwrap();
+    let TargetOutput::Line(count) = next(&mut process).await else {
+        panic!("a line");
+    };
+    assert_eq!(count.trim(), LONGEST_INPUT.to_string());
+    let mut process = Process::new(Command::shell("cat").input(input + "x"));
+    let error = process.start().await.unwrap_err();
+    assert!(error.to_string().contains("4096"), "{error}");
 }
 
 #[tokio::test]

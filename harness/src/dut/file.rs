@@ -17,7 +17,7 @@ pub struct DutFile {
     pub path: String,
     /// The device's name in reports.
     pub name: String,
-    /// How it is run: `native`, `wait` or `exec:<command>`.
+    /// How it is run: `native`, `qemu`, `wait` or `exec:<command>`.
     pub target: String,
     /// The transports that it speaks, in the order in which they run; `--transport` overrides it.
     #[serde(default)]

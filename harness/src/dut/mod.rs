@@ -2,6 +2,7 @@
 
 mod file;
 pub(crate) mod native;
+mod qemu;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use mcp_hil_rig::{Command, Process, Target};
 use crate::plan::{Plan, Refusal};
 
 pub use file::{DutFile, MqttFile, ToolsFile};
+pub use qemu::Qemu;
 
 /// A device under test.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub enum How {
         /// What is to be different about it.
         difference: Option<Difference>,
     },
+    /// The reference device on an emulated chip.
+    Qemu(Qemu),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
@@ -73,11 +77,12 @@ impl Difference {
 }
 
 impl Dut {
-    /// Reads a `--dut` argument: `native`, `exec:<command>`, `wait`, or the path of a file.
+    /// Reads a `--dut` argument: `native`, `qemu`, `exec:<command>`, `wait`, or the path of a file.
     ///
     /// # Errors
     ///
-    /// Another word, an empty command, or a reference device that is neither built nor buildable.
+    /// Another word, an empty command, a reference device that is neither built nor buildable, or
+    /// an emulator that is not installed.
     pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
@@ -105,6 +110,13 @@ impl Dut {
                 };
                 ("native", how)
             }
+            None if spec == "qemu" => {
+                if let Some(difference) = difference {
+                    // Both bodies of the reference device have the same.
+                    native::check_known(&native::program()?, difference)?;
+                }
+                ("qemu", How::Qemu(Qemu::find(difference)?))
+            }
             None if spec == "wait" => ("wait", How::Wait),
             Some(("exec", command)) if !command.trim().is_empty() => {
                 ("exec", How::Exec(command.to_owned()))
@@ -112,19 +124,19 @@ impl Dut {
             _ => {
                 return Err(Refusal::usage(
                     format!(
-                        "unknown device `{spec}`: expected `native`, `exec:<command>`, `wait` or a \
-                         file `*.toml`"
+                        "unknown device `{spec}`: expected `native`, `qemu`, `exec:<command>`, `wait` \
+                         or a file `*.toml`"
                     ),
                     "for example `--dut exec:'python3 my_device.py'`",
                 ));
             }
         };
         if let Some(difference) = difference
-            && name != "native"
+            && !matches!(how, How::Native { .. } | How::Qemu(_))
         {
             let kind = difference.kind();
             return Err(Refusal::usage(
-                format!("`--{kind}` with `--dut {spec}`: only the native device has {kind}s"),
+                format!("`--{kind}` with `--dut {spec}`: only `native` and `qemu` have {kind}s"),
                 "leave one of them out",
             ));
         }
@@ -139,6 +151,7 @@ impl Dut {
     pub fn kind(&self) -> &'static str {
         match self.how {
             How::Native { .. } => "native",
+            How::Qemu(_) => "qemu",
             How::Exec(_) => "exec",
             How::Wait => "wait",
         }
@@ -154,8 +167,46 @@ impl Dut {
                     "simulation of a harmless variation, no board attached"
                 }
             },
+            How::Qemu(qemu) => match &qemu.difference {
+                None => "emulated CPU (RISC-V, QEMU's board `virt`), no board attached",
+                Some(Difference::Mutant(_)) => {
+                    "emulated CPU (RISC-V, QEMU's board `virt`) with a seeded defect, no board \
+                     attached"
+                }
+                Some(Difference::Variant(_)) => {
+                    "emulated CPU (RISC-V, QEMU's board `virt`) with a harmless variation, no \
+                     board attached"
+                }
+            },
             How::Exec(_) => "a program on this host, no board attached",
             How::Wait => "a device that somebody else started",
+        }
+    }
+
+    /// What no run with it can show, whatever the verdicts say.
+    pub fn cannot_show(&self) -> impl Iterator<Item = &'static str> {
+        let all: &[&str] = match self.how {
+            How::Native { .. } => &["a chip", "radio", "flash", "power", "timing of a chip"],
+            How::Qemu(_) => &["an ESP32", "radio", "flash", "power", "timing of a chip"],
+            How::Exec(_) => &["a chip", "radio", "flash", "power", "timing of a chip"],
+            How::Wait => &[],
+        };
+        all.iter().copied()
+    }
+
+    /// The version that the device must tell, where the harness knows what it runs.
+    pub fn version(&self) -> Option<&str> {
+        match &self.how {
+            How::Qemu(qemu) => qemu.version(),
+            How::Native { .. } | How::Exec(_) | How::Wait => None,
+        }
+    }
+
+    /// An address of the harness, as the device sees it.
+    pub fn seen(&self, address: &str) -> String {
+        match self.how {
+            How::Qemu(_) => qemu::seen(address),
+            How::Native { .. } | How::Exec(_) | How::Wait => address.to_owned(),
         }
     }
 
@@ -165,7 +216,7 @@ impl Dut {
         let ToolsFile { allow, deny } = tools.unwrap_or_default();
         Permission {
             trust: match self.how {
-                How::Native { .. } | How::Exec(_) => Trust::Simulated,
+                How::Native { .. } | How::Qemu(_) | How::Exec(_) => Trust::Simulated,
                 How::Wait => Trust::WellKnown,
             },
             allow,
@@ -209,6 +260,10 @@ impl Dut {
     pub fn how_to_connect(&self, transport: Transport) -> &'static str {
         match (&self.how, transport) {
             (How::Wait, _) => "point the device at that address and make it dial, as by its button",
+            (How::Qemu(_), _) => {
+                "the console tells how far the image came; a line `sta ip` means that the emulator's \
+                 network works"
+            }
             (_, Transport::WebSocket) => {
                 "the device must dial the address in MCP_HIL_WS_URL with the token in \
                  MCP_HIL_WS_TOKEN"
@@ -226,19 +281,16 @@ impl Dut {
             return quote(&file.path);
         }
         match &self.how {
-            How::Native { difference, .. } => match difference {
-                None => "native".into(),
-                Some(difference) => {
-                    format!("native --{} {}", difference.kind(), difference.name())
-                }
-            },
+            How::Native { difference, .. } => with(difference.as_ref(), "native"),
+            How::Qemu(qemu) => with(qemu.difference.as_ref(), "qemu"),
             How::Exec(command) => format!("exec:{}", quote(command)),
             How::Wait => "wait".into(),
         }
     }
 
-    /// The command that starts it; `None` when somebody else does.
-    pub fn command(&self) -> Option<Command> {
+    /// The command that starts it; `None` when somebody else does. One that cannot read its
+    /// environment is told where to dial by this command.
+    pub fn command(&self, ota_url: &str) -> Option<Command> {
         match &self.how {
             How::Native {
                 program,
@@ -252,6 +304,7 @@ impl Dut {
                     None => command,
                 })
             }
+            How::Qemu(qemu) => Some(qemu.command(ota_url)),
             How::Exec(line) => Some(Command::shell(line)),
             How::Wait => None,
         }
@@ -260,7 +313,7 @@ impl Dut {
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
     pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
-        let Some(command) = self.command() else {
+        let Some(command) = self.command(ota_url) else {
             return Target::Wait;
         };
         let command = command
@@ -280,6 +333,13 @@ impl Dut {
                 .env("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &plan.mqtt.subscribe_topic),
         };
         Target::Process(Process::new(command))
+    }
+}
+
+fn with(difference: Option<&Difference>, word: &str) -> String {
+    match difference {
+        None => word.into(),
+        Some(difference) => format!("{word} --{} {}", difference.kind(), difference.name()),
     }
 }
 

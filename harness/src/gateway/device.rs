@@ -95,7 +95,7 @@ impl DeviceSide {
                 ("MCP_HIL_MQTT_PUBLISH_TOPIC", "device-server".to_owned()),
             ],
         };
-        let mut target = match setup.dut.command() {
+        let mut target = match setup.dut.command("") {
             None => Target::Wait,
             Some(command) => {
                 let command = command.env("MCP_HIL_TRANSPORT", setup.transport.name());

@@ -62,6 +62,13 @@ impl GatewaySetup {
     /// The first mistake.
     pub fn new(args: &GatewayArgs) -> Result<Self, Refusal> {
         let dut = Dut::parse(&args.dut, None)?;
+        if matches!(dut.how, How::Qemu(_)) {
+            return Err(Refusal::usage(
+                "`--dut qemu`: an emulated device asks for its configuration, which gateways do \
+                 not give",
+                "use `--dut native`",
+            ));
+        }
         let waits = matches!(dut.how, How::Wait);
         let broker = args.broker.as_deref().map(Server::parse).transpose();
         let mut broker = broker.map_err(|why| {

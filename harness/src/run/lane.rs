@@ -160,7 +160,12 @@ async fn open(
     let mut random = Random::new(plan.seed.rotate_left(7));
     let audio = match transport {
         Transport::WebSocket => None,
-        Transport::Mqtt => Some(AudioSink::bind(plan.listen.ip(), random.bytes()).await?),
+        Transport::Mqtt => {
+            let mut audio = AudioSink::bind(plan.listen.ip(), random.bytes()).await?;
+            let host = audio.address().ip().to_string();
+            audio.show_as(plan.dut.seen(&host));
+            Some(audio)
+        }
     };
     let http = match HttpServer::bind(plan.http_listen).await {
         Err(_) if !plan.http_listen_asked => {
@@ -169,7 +174,8 @@ async fn open(
         }
         bound => bound?,
     };
-    http.set_bootstrap(plan.configuration(transport, &endpoint.url()));
+    let dial = plan.dut.seen(&endpoint.url());
+    http.set_bootstrap(plan.configuration(transport, &dial));
     http.set_clock(clock);
     let [token, other_token] = &plan.vision_tokens;
     http.set_vision(&[token, other_token], VISION_REPLY);
@@ -177,7 +183,7 @@ async fn open(
         .dut
         .target(plan, transport, &endpoint.url(), &http.ota_url());
     let told_variables = vec![
-        ("vision.url", http.vision_url()),
+        ("vision.url", plan.dut.seen(&http.vision_url())),
         ("vision.token", token.clone()),
         ("vision.other_token", other_token.clone()),
         ("vision.reply", VISION_REPLY.to_owned()),
@@ -282,6 +288,14 @@ impl Lane<'_, '_> {
             if session.reconnect(&again, &mut self.dialing).await {
                 known = session.get_to_know(&self.plan.dut.permission()).await;
             }
+        }
+        if let (Some(expected), Some((_, got))) = (self.plan.dut.version(), &known.server)
+            && expected != got
+        {
+            return Err(RunError::OtherFirmware {
+                expected: expected.to_owned(),
+                got: got.clone(),
+            });
         }
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
         report.took_us = micros(began);

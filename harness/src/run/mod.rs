@@ -48,6 +48,17 @@ pub enum RunError {
     /// The device never connected.
     #[error("{0}")]
     NoConnection(String),
+    /// Another firmware runs than the one that the harness started.
+    #[error(
+        "the device runs another firmware: expected version `{expected}`, got `{got}`\
+         \n\nhint: build and start the image anew"
+    )]
+    OtherFirmware {
+        /// What the image says.
+        expected: String,
+        /// What the device says.
+        got: String,
+    },
     /// What was recorded cannot be read back.
     #[error("{0}")]
     Unreadable(String),
@@ -73,6 +84,7 @@ pub async fn run(
         target: plan.dut.kind().to_owned(),
         transport: transport.name().into(),
         fidelity: plan.dut.fidelity().to_owned(),
+        cannot_show: plan.dut.cannot_show().map(str::to_owned).collect(),
     };
     reporters.event(&Event::RunStarted(RunStarted {
         schema: SCHEMA,

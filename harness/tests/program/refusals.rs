@@ -15,7 +15,7 @@ use super::support::{Done, Place};
 #[case::rules(&["run", "--rules", "xiaozi"], 2, &["unknown rule set `xiaozi`", "did you mean `xiaozhi`"])]
 #[case::dut(&["run", "--dut", "natve"], 2, &["unknown device `natve`", "hint: "])]
 #[case::empty_exec(&["run", "--dut", "exec: "], 2, &["unknown device `exec: `"])]
-#[case::mutant_of_others(&["run", "--dut", "wait", "--mutant", "page-empty"], 2, &["only the native device"])]
+#[case::mutant_of_others(&["run", "--dut", "wait", "--mutant", "page-empty"], 2, &["only `native` and `qemu` have mutants"])]
 #[case::deadline(&["run", "--deadline", "-1"], 2, &["--deadline", "above 0"])]
 #[case::no_time(&["run", "--connect-deadline", "0"], 2, &["expected a number of seconds above 0"])]
 #[case::listen(&["run", "--listen", "localhost"], 2, &["--listen"])]

@@ -41,6 +41,8 @@ pub const RANDOM_BYTES: usize = 20;
 #[derive(Debug)]
 pub struct AudioSink {
     address: SocketAddr,
+    /// The host as devices see it, where that differs.
+    seen_as: Option<String>,
     channel: Arc<Mutex<Channel>>,
     count: Arc<watch::Sender<u64>>,
     drain: JoinHandle<()>,
@@ -62,6 +64,7 @@ impl AudioSink {
         let drain = tokio::spawn(drain(socket, channel.clone(), count.clone()));
         Ok(Self {
             address,
+            seen_as: None,
             channel,
             count,
             drain,
@@ -71,6 +74,11 @@ impl AudioSink {
     /// Where devices send to.
     pub fn address(&self) -> SocketAddr {
         dialable(self.address)
+    }
+
+    /// From now on devices are told this host, which they see instead of the own address.
+    pub fn show_as(&mut self, host: String) {
+        self.seen_as = Some(host);
     }
 
     /// Begins a channel with a key of its own; the counters begin anew.
@@ -85,9 +93,11 @@ impl AudioSink {
     /// The member `udp` of the server's hello. It holds the key: a secret.
     pub fn section(&self) -> Value {
         let address = self.address();
+        let seen_as = self.seen_as.clone();
+        let server = seen_as.unwrap_or_else(|| address.ip().to_string());
         let channel = self.channel();
         json!({
-            "server": address.ip().to_string(),
+            "server": server,
             "port": address.port(),
             "encryption": "aes-128-ctr",
             "key": hex(&channel.key),

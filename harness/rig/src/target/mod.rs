@@ -4,7 +4,7 @@ mod console;
 mod group;
 mod process;
 
-pub use process::{Command, Process, STOP_GRACE};
+pub use process::{Command, LONGEST_INPUT, Process, STOP_GRACE};
 
 use crate::error::RigError;
 

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io,
+    io::{self, Write as _},
     os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
     process::{ExitStatus, Stdio},
     sync::{
@@ -51,7 +51,12 @@ pub struct Command {
     pub args: Vec<String>,
     /// Environment variables beyond the inherited ones.
     pub env: Vec<(String, String)>,
+    /// What it finds on its standard input, which ends after that; [`LONGEST_INPUT`] bytes at most.
+    pub input: String,
 }
+
+/// What every system's pipe takes before anybody reads it, in bytes.
+pub const LONGEST_INPUT: usize = 4096;
 
 impl Command {
     /// A command line for the shell.
@@ -85,6 +90,13 @@ impl Command {
         self
     }
 
+    /// The same with something on its standard input.
+    #[must_use]
+    pub fn input(mut self, text: impl Into<String>) -> Self {
+        self.input = text.into();
+        self
+    }
+
     /// The command line for people.
     fn display(&self) -> String {
         let mut line = self.program.to_string_lossy().into_owned();
@@ -95,7 +107,7 @@ impl Command {
         line
     }
 
-    fn build(&self) -> std::process::Command {
+    fn build(&self) -> io::Result<std::process::Command> {
         let mut command;
         if self.shell {
             command = std::process::Command::new("sh");
@@ -106,8 +118,21 @@ impl Command {
         command
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null());
-        command
+            .stdin(self.stdin()?);
+        Ok(command)
+    }
+
+    fn stdin(&self) -> io::Result<Stdio> {
+        if self.input.is_empty() {
+            return Ok(Stdio::null());
+        }
+        if self.input.len() > LONGEST_INPUT {
+            let what = format!("its input is longer than {LONGEST_INPUT} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let (reader, mut writer) = io::pipe()?;
+        writer.write_all(self.input.as_bytes())?;
+        Ok(reader.into())
     }
 }
 
@@ -229,7 +254,7 @@ impl Process {
         let group = Group::new()?;
         // One pipe for both, so that lines come in the order in which they were written.
         let (reader, writer) = io::pipe()?;
-        let mut command = self.command.build();
+        let mut command = self.command.build()?;
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut command = tokio::process::Command::from(command);
         command.process_group(group.id());

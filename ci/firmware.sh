@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# ci/firmware.sh [virt]
+# Builds the images of the reference device and prints where they are, one path a line.
+# The compiler for their targets comes from rustup; where rustup cannot fetch it, from Debian's
+# packages, which are installed if that is possible without a question. Nothing is built twice.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+root=$PWD
+build=${CARGO_TARGET_DIR:-$root/target}/firmware
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+[ $# -gt 0 ] || set -- virt
+
+has_target() {
+    local folder
+    folder=$(rustc --print target-libdir --target "$1" 2>/dev/null) && compgen -G "$folder/libcore-*.rlib" >/dev/null
+}
+
+debian_packages() {
+    dpkg -s rustc-web cargo-web rust-web-src >/dev/null 2>&1 && return
+    command -v apt-get >/dev/null || return 1
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
+    "${as_root[@]}" apt-get update -qq &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends rustc-web cargo-web rust-web-src
+}
+
+# Sees to it that `cargo build --target $1` works. MCP_HIL_FIRMWARE_TOOLCHAIN=debian leaves rustup out.
+toolchain() {
+    local sysroot=$build/sysroot-$1
+    if [ "${MCP_HIL_FIRMWARE_TOOLCHAIN:-}" != debian ]; then
+        has_target "$1" && return
+        if [ ! -x "$sysroot/bin/rustc" ] && command -v rustup >/dev/null; then
+            timeout 300 rustup target add "$1" >&2 && has_target "$1" && return
+        fi
+    fi
+    if [ ! -x "$sysroot/bin/rustc" ]; then
+        if ! debian_packages >&2 || ! ci/riscv-sysroot.sh "$sysroot" "$1" >&2; then
+            printf 'no Rust for `%s`: expected that rustup or the packages rustc-web, cargo-web and rust-web-src of Debian give it\n\nhint: `rustup target add %s`\n' "$1" "$1" >&2
+            exit 1
+        fi
+    fi
+    # What rustup's own cargo tells its children must not lead back to its compiler.
+    unset RUSTUP_TOOLCHAIN RUSTC RUSTDOC LD_LIBRARY_PATH
+    export PATH=$sysroot/bin:$PATH RUSTC=$sysroot/bin/rustc CARGO=$sysroot/bin/cargo
+}
+
+for image in "$@"; do
+    case $image in
+    virt) target=riscv32imac-unknown-none-elf program=mcp-hil-virt ;;
+    *)
+        printf 'there is no image `%s`: expected `virt`\n' "$image" >&2
+        exit 2
+        ;;
+    esac
+    (
+        toolchain "$target"
+        # Settings for programs of the host are not meant for images.
+        unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
+        cd "firmware/$image"
+        cargo build --quiet --locked --release --target-dir "$build" >&2
+    )
+    printf '%s\n' "$build/$target/release/$program"
+done

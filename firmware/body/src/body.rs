@@ -1,0 +1,455 @@
+//! The body of the device: one loop that reads the connection until something is due.
+
+use crate::prelude::*;
+
+use reference_device::{Device, HttpRequest, Identity, Output, Purpose, State, Transport};
+
+use crate::console::{self, Reset};
+use crate::defect::Defect;
+use crate::hooks::{Act, Flow, Hands, Inbound, Outbound, Request};
+use crate::platform::{ConnectPlan, Dial, Event, Frame, Platform, Publication};
+
+/// Milliseconds between two attempts to dial.
+const REDIAL_PAUSE_MS: u64 = 100;
+/// For how many milliseconds the device dials before it gives up.
+const REDIAL_LIMIT_MS: u64 = 3_000;
+/// For how many milliseconds a read may last when nothing is due at all.
+const IDLE_MS: u64 = 1_000;
+/// From a crash at boot to the next boot.
+const CRASH_PAUSE_MS: u64 = 200;
+/// Nobody listens.
+const EXIT_NO_SERVER: u8 = 1;
+
+/// The device with its connection, its clock and its console.
+#[derive(Debug)]
+pub struct Body<P> {
+    platform: P,
+    device: Device,
+    defect: Option<Defect>,
+    delay_ms: u64,
+    /// When a server last said that a person has to enter a code, for which the device waits.
+    activated_at: u64,
+    linked: bool,
+    hung: bool,
+    /// What is to be done later, and when, in milliseconds of the platform's clock.
+    schedule: Vec<(u64, Act)>,
+}
+
+/// Nobody listens any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenUp;
+
+impl<P: Platform> Body<P> {
+    /// A device that gives its answers `delay_ms` milliseconds late.
+    pub fn new(platform: P, identity: Identity, mut defect: Option<Defect>, delay_ms: u64) -> Self {
+        let mut device = Device::new(identity);
+        if let Some(setup) = defect.as_mut().and_then(|defect| defect.setup.as_mut()) {
+            setup(&mut device);
+        }
+        Body {
+            platform,
+            device,
+            defect,
+            delay_ms,
+            activated_at: 0,
+            linked: false,
+            hung: false,
+            schedule: Vec::new(),
+        }
+    }
+
+    /// Runs until nobody listens any more.
+    pub fn run(&mut self) -> GivenUp {
+        self.boot(Reset::PowerOn);
+        while self.configure() && self.dial() {
+            self.converse();
+        }
+        let uptime = self.now();
+        let tag = if self.device.is_configured() {
+            self.device.identity().transport.tag()
+        } else {
+            "Ota"
+        };
+        self.platform
+            .print(&format!("E ({uptime}) {tag}: Nobody listens, giving up"));
+        GivenUp
+    }
+
+    /// Waits until the device knows where to dial; false when nobody tells it.
+    fn configure(&mut self) -> bool {
+        let begin = self.now();
+        self.activated_at = begin;
+        while !self.device.is_configured() {
+            let waited = self.now().saturating_sub(begin.max(self.activated_at));
+            if waited >= REDIAL_LIMIT_MS {
+                return false;
+            }
+            let patience = self.patience().min(REDIAL_LIMIT_MS - waited);
+            self.platform.pause(patience);
+            self.run_due();
+        }
+        true
+    }
+
+    fn now(&mut self) -> u64 {
+        self.platform.now()
+    }
+
+    fn hang_up(&mut self) {
+        self.linked = false;
+        self.platform.hang_up();
+    }
+
+    fn boot(&mut self, reset: Reset) {
+        for line in console::rom_banner(reset) {
+            self.platform.print(line);
+        }
+        let now = self.now();
+        self.device.boot(now);
+        self.drain(None);
+    }
+
+    /// Dials until it is connected; false when nobody listens.
+    fn dial(&mut self) -> bool {
+        let begin = self.now();
+        while self.now().saturating_sub(begin) < REDIAL_LIMIT_MS {
+            let now = self.now();
+            self.device.dialling(now);
+            self.drain(None);
+            let dialled = self.dial_once();
+            let now = self.now();
+            match dialled {
+                Ok(()) => {
+                    self.linked = true;
+                    self.hung = false;
+                    self.device.connected(now);
+                    self.drain(None);
+                    return true;
+                }
+                Err(code) => {
+                    self.device.dial_failed(code, now);
+                    self.drain(None);
+                    self.platform.pause(REDIAL_PAUSE_MS);
+                }
+            }
+        }
+        false
+    }
+
+    /// Dials as the device's settings say.
+    fn dial_once(&mut self) -> Result<(), i32> {
+        let Body {
+            platform,
+            device,
+            defect,
+            ..
+        } = self;
+        let dial = match device.identity().transport {
+            Transport::Websocket => {
+                let mut headers = device.headers();
+                let mut options = Default::default();
+                if let Some(defect) = defect {
+                    options = defect.link;
+                    if let Some(hook) = &mut defect.headers {
+                        hook(&mut headers);
+                    }
+                }
+                Dial::Websocket {
+                    url: &device.identity().url,
+                    headers,
+                    options,
+                }
+            }
+            Transport::Mqtt => {
+                let mut plan = ConnectPlan::new(&device.identity().mqtt);
+                if let Some(hook) = defect.as_mut().and_then(|defect| defect.plan.as_mut()) {
+                    hook(&mut plan);
+                }
+                Dial::Mqtt(plan)
+            }
+        };
+        platform.dial(&dial)
+    }
+
+    /// Talks until the connection is gone.
+    fn converse(&mut self) {
+        while self.linked {
+            let patience = self.patience();
+            if patience > 0 {
+                match self.platform.read(patience) {
+                    Event::Text { text, fragmented } => self.on_text(text, fragmented),
+                    Event::Binary(frame) => self.on_binary(&frame),
+                    Event::Message(bytes) => self.on_message(bytes),
+                    Event::Nothing => {}
+                    Event::Closed => self.hang_up(),
+                }
+            }
+            self.run_due();
+        }
+        self.schedule.clear();
+        let was_greeted = self.device.state() != State::Connecting;
+        if self.device.is_connected() {
+            // After a restart there is nothing left to disconnect.
+            let now = self.now();
+            self.device.disconnected(now);
+            self.drain(None);
+        }
+        self.with_defect(|defect, hands| {
+            if let Some(hook) = &mut defect.disconnected {
+                hook(hands);
+            }
+        });
+        if !was_greeted || self.device.identity().transport == Transport::Mqtt {
+            // A server that hangs up on everybody is not helped by a storm of connections.
+            self.platform.pause(REDIAL_PAUSE_MS);
+        }
+    }
+
+    /// How long there is nothing to do but to read.
+    fn patience(&mut self) -> u64 {
+        let due = self
+            .schedule
+            .iter()
+            .map(|(due, _)| *due)
+            .chain(self.device.next_deadline())
+            .min();
+        due.map_or(IDLE_MS, |due| due.saturating_sub(self.now()))
+    }
+
+    /// When the device wants the time, which a hung one never does.
+    fn device_deadline(&self) -> Option<u64> {
+        self.device.next_deadline().filter(|_| !self.hung)
+    }
+
+    fn run_due(&mut self) {
+        let now = self.now();
+        if self.device_deadline().is_some_and(|due| due <= now) {
+            self.device.tick(now);
+            self.drain(None);
+        }
+        while let Some(index) = self.next_due(now) {
+            let (_, act) = self.schedule.remove(index);
+            self.perform(act);
+        }
+    }
+
+    /// The earliest act that is due; of several at one time, the one asked for first.
+    fn next_due(&self, now: u64) -> Option<usize> {
+        let due = self
+            .schedule
+            .iter()
+            .enumerate()
+            .filter(|(_, (due, _))| *due <= now);
+        due.min_by_key(|(_, (due, _))| *due).map(|(index, _)| index)
+    }
+
+    fn on_text(&mut self, text: String, fragmented: bool) {
+        if self.hung {
+            return;
+        }
+        let now = self.now();
+        if self.defect.is_none() {
+            self.device.on_text(&text, now);
+            self.drain(Some(&Request::default()));
+            return;
+        }
+        let cause = Request::read(&text);
+        let mut inbound = Inbound { text, fragmented };
+        let mut flow = Flow::Pass;
+        self.with_defect(|defect, hands| {
+            if let Some(hook) = &mut defect.inbound {
+                flow = hook(&mut inbound, hands);
+            }
+        });
+        if flow == Flow::Pass && self.linked {
+            self.device.on_text(&inbound.text, now);
+            self.drain(Some(&cause));
+        }
+    }
+
+    /// A message over MQTT; the device judges bytes that are no text.
+    fn on_message(&mut self, bytes: Vec<u8>) {
+        match String::from_utf8(bytes) {
+            Ok(text) => self.on_text(text, false),
+            Err(error) if !self.hung => {
+                let now = self.now();
+                self.device.on_bytes(error.as_bytes(), now);
+                self.drain(None);
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn on_binary(&mut self, frame: &[u8]) {
+        if self.hung {
+            return;
+        }
+        self.with_defect(|defect, hands| {
+            if let Some(hook) = &mut defect.binary {
+                hook(frame, hands);
+            }
+        });
+        self.device.on_binary(frame);
+    }
+
+    /// Does what the device asks for. `cause` is the message that it answers, if any.
+    fn drain(&mut self, cause: Option<&Request>) {
+        while let Some(output) = self.device.next_output() {
+            match output {
+                Output::Text(text) => self.send_text(text, cause),
+                Output::Binary(frame) => self.send(Frame::Binary(frame)),
+                Output::Datagram {
+                    server,
+                    port,
+                    bytes,
+                } => self.send_datagram(&server, port, bytes),
+                Output::Http(request) => self.request(request),
+                Output::Log(line) => self.log(line),
+                Output::Disconnect => self.hang_up(),
+                Output::Reboot if self.device.is_configured() => self.perform(Act::Restart),
+                // A crash while booting, and perhaps again at the next boot.
+                Output::Reboot => {
+                    let due = self.now() + CRASH_PAUSE_MS;
+                    self.schedule.push((due, Act::Restart));
+                }
+            }
+        }
+    }
+
+    /// Makes a request. The device does nothing else meanwhile, as its main task would.
+    fn request(&mut self, mut request: HttpRequest) {
+        let hook = self.defect.as_mut().and_then(|d| d.http.as_mut());
+        let outcome = match hook.map_or(Flow::Pass, |hook| hook(&mut request)) {
+            Flow::Pass => self.platform.request(&request),
+            Flow::Drop => None,
+        };
+        if request.purpose == Purpose::Activation && outcome.is_some() {
+            self.activated_at = self.now();
+        }
+        let now = self.now();
+        self.device.http_done(request.purpose, outcome, now);
+    }
+
+    fn send_datagram(&mut self, server: &str, port: u16, mut bytes: Vec<u8>) {
+        let hook = self.defect.as_mut().and_then(|d| d.datagram.as_mut());
+        if hook.is_none_or(|hook| hook(&mut bytes) == Flow::Pass) {
+            self.platform.send_datagram(server, port, &bytes);
+        }
+    }
+
+    fn send_text(&mut self, text: String, cause: Option<&Request>) {
+        let mut outbound = Outbound { text, cause };
+        let mut flow = Flow::Pass;
+        let acts = self.ask_defect(|defect, hands| {
+            if let Some(hook) = &mut defect.outbound {
+                flow = hook(&mut outbound, hands);
+            }
+        });
+        if flow == Flow::Pass {
+            let frame = Frame::Text(outbound.text);
+            match cause {
+                Some(_) if self.delay_ms > 0 => {
+                    let due = self.now() + self.delay_ms;
+                    self.schedule.push((due, Act::Send(frame)));
+                }
+                _ => self.send(frame),
+            }
+        }
+        self.take_acts(acts);
+    }
+
+    fn log(&mut self, mut line: String) {
+        let hook = self
+            .defect
+            .as_mut()
+            .and_then(|defect| defect.console.as_mut());
+        if hook.is_none_or(|hook| hook(&mut line) == Flow::Pass) {
+            self.platform.print(&line);
+        }
+    }
+
+    fn send(&mut self, frame: Frame) {
+        if !self.linked {
+            return;
+        }
+        let identity = self.device.identity();
+        let sent = match (identity.transport, frame) {
+            (Transport::Websocket, frame) => self.platform.send(frame),
+            // There are none on this transport.
+            (Transport::Mqtt, Frame::Binary(_)) => true,
+            (Transport::Mqtt, Frame::Text(text)) => self.publish(text.into_bytes()),
+            (Transport::Mqtt, Frame::RawText(bytes)) => self.publish(bytes),
+        };
+        if !sent {
+            self.hang_up();
+        }
+    }
+
+    fn publish(&mut self, payload: Vec<u8>) -> bool {
+        let mut publication = Publication {
+            topic: self.device.identity().mqtt.publish_topic.clone(),
+            qos: 0,
+            retain: false,
+            payload,
+        };
+        if let Some(hook) = self.defect.as_mut().and_then(|d| d.publication.as_mut()) {
+            hook(&mut publication);
+        }
+        self.platform.publish(publication)
+    }
+
+    fn with_defect(&mut self, hook: impl FnOnce(&mut Defect, &mut Hands)) {
+        let acts = self.ask_defect(hook);
+        self.take_acts(acts);
+    }
+
+    fn ask_defect(&mut self, hook: impl FnOnce(&mut Defect, &mut Hands)) -> Vec<(u64, Act)> {
+        let Some(defect) = &mut self.defect else {
+            return Vec::new();
+        };
+        let mut hands = Hands::new(&mut self.device);
+        hook(defect, &mut hands);
+        hands.into_acts()
+    }
+
+    fn take_acts(&mut self, acts: Vec<(u64, Act)>) {
+        for (delay, act) in acts {
+            if delay > 0 {
+                let due = self.now() + delay;
+                self.schedule.push((due, act));
+            } else {
+                self.perform(act);
+            }
+        }
+    }
+
+    fn perform(&mut self, act: Act) {
+        match act {
+            Act::Send(frame) => self.send(frame),
+            Act::Print(line) => self.platform.print(&line),
+            Act::Disconnect => self.hang_up(),
+            Act::Hang => self.hung = true,
+            Act::Pause(ms) => self.platform.pause(ms),
+            Act::Exit => self.platform.end(EXIT_NO_SERVER),
+            Act::Wake => self.with_defect(|defect, hands| {
+                if let Some(hook) = &mut defect.wake {
+                    hook(hands);
+                }
+            }),
+            Act::Panic => {
+                for line in console::PANIC {
+                    self.platform.print(line);
+                }
+                self.restart();
+            }
+            Act::Restart => self.restart(),
+        }
+    }
+
+    /// The chip starts again: nothing is said to the server, and what was planned is forgotten.
+    fn restart(&mut self) {
+        self.hang_up();
+        self.schedule.clear();
+        self.boot(Reset::Software);
+    }
+}

@@ -1,0 +1,27 @@
+//! What every body of the reference device shares: the loop that dials and talks, and on request one
+//! seeded defect ([`mutants`]) or another harmless way of doing things ([`variants`]).
+//!
+//! A body brings a [`Platform`]: sockets, a clock and a console. Whether that is a process on the
+//! host or an image for a chip, [`Body`] makes the same device of it, so that what was proven about
+//! one holds for the others. It needs `alloc` and nothing else.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod body;
+mod console;
+mod defect;
+mod float;
+mod hooks;
+pub mod mutants;
+mod platform;
+mod prelude;
+pub mod variants;
+
+pub use body::{Body, GivenUp};
+pub use defect::{Defect, Headers};
+pub use platform::{
+    ConnectPlan, Dial, Event, Frame, LinkOptions, NO_SYSTEM_CODE, Platform, Publication, Tamper,
+};

@@ -1,0 +1,160 @@
+//! What a body needs of the machine that it runs on.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use reference_device::{HttpOutcome, HttpRequest, MqttSettings};
+
+use crate::defect::Headers;
+
+/// Error number shown when the system gave none: the handshake was refused.
+pub const NO_SYSTEM_CODE: i32 = -1;
+
+/// Sockets, a clock and a console. There is one connection to the server at a time.
+pub trait Platform {
+    /// Milliseconds of a clock that does not go back.
+    fn now(&mut self) -> u64;
+
+    /// Lets so many milliseconds pass.
+    fn pause(&mut self, ms: u64);
+
+    /// Prints a console line and pushes it out.
+    fn print(&mut self, line: &str);
+
+    /// Connects to the server; the error is the system's error number.
+    ///
+    /// # Errors
+    ///
+    /// Nobody listens there, or it refuses.
+    fn dial(&mut self, dial: &Dial<'_>) -> Result<(), i32>;
+
+    /// Waits for the next event of the connection, so many milliseconds at most.
+    fn read(&mut self, patience_ms: u64) -> Event;
+
+    /// Sends a frame over WebSocket; false when the connection is gone.
+    fn send(&mut self, frame: Frame) -> bool;
+
+    /// Publishes a message over MQTT; false when the connection is gone.
+    fn publish(&mut self, publication: Publication) -> bool;
+
+    /// Ends the connection, if there is one, without a word of its protocol.
+    fn hang_up(&mut self);
+
+    /// Makes an HTTP request. Redirects are not followed; every status is an answer.
+    fn request(&mut self, request: &HttpRequest) -> HttpOutcome;
+
+    /// Sends a UDP datagram. What cannot be sent is lost, as sound is.
+    fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]);
+
+    /// Switches off.
+    fn end(&mut self, code: u8) -> !;
+}
+
+/// Whom to dial.
+#[derive(Debug)]
+pub enum Dial<'a> {
+    /// A WebSocket server.
+    Websocket {
+        /// Its address, `ws://`.
+        url: &'a str,
+        /// Headers of the handshake beyond those that it needs.
+        headers: Headers,
+        /// What is wrong below the messages.
+        options: LinkOptions,
+    },
+    /// A broker.
+    Mqtt(ConnectPlan),
+}
+
+/// What the device sends.
+#[derive(Clone, Debug)]
+pub enum Frame {
+    /// A text frame.
+    Text(String),
+    /// A text frame whose bytes need not be text.
+    RawText(Vec<u8>),
+    /// A binary frame.
+    Binary(Vec<u8>),
+}
+
+/// What happened on the connection.
+#[derive(Debug)]
+pub enum Event {
+    /// A text frame arrived.
+    Text {
+        /// Its content.
+        text: String,
+        /// It came in more than one WebSocket frame; only told when that is watched.
+        fragmented: bool,
+    },
+    /// A binary frame arrived.
+    Binary(Vec<u8>),
+    /// A message arrived over MQTT. Its bytes need not be text.
+    Message(Vec<u8>),
+    /// The time is over, or only control frames came.
+    Nothing,
+    /// The connection is gone.
+    Closed,
+}
+
+/// What a defect wants from the layer below the messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkOptions {
+    /// Do not answer pings.
+    pub drop_pongs: bool,
+    /// Tell which messages came in fragments.
+    pub watch_fragments: bool,
+}
+
+/// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT
+/// being 0; gives the bytes to send.
+pub type Tamper = fn(u64, &[u8]) -> Vec<u8>;
+
+/// Everything that makes up a CONNECT packet and the behaviour below the messages.
+#[derive(Clone, Debug)]
+pub struct ConnectPlan {
+    /// Where to, who, and how often to show life.
+    pub settings: MqttSettings,
+    /// After which part of the keep-alive interval the device shows life, in percent; `None` for
+    /// never.
+    pub ping_at_percent: Option<u32>,
+    /// Acknowledge what came with QoS 1.
+    pub acknowledges: bool,
+    /// Hand on what came with QoS 1.
+    pub reads_qos1: bool,
+    /// Rewrites the packets on their way to the broker.
+    pub tamper: Option<Tamper>,
+}
+
+impl ConnectPlan {
+    /// As the settings say, without a defect. Firmware shows life at half time.
+    pub fn new(settings: &MqttSettings) -> Self {
+        ConnectPlan {
+            settings: settings.clone(),
+            ping_at_percent: Some(50),
+            acknowledges: true,
+            reads_qos1: true,
+            tamper: None,
+        }
+    }
+
+    /// Milliseconds between two signs of life; `None` for never.
+    pub fn ping_interval_ms(&self) -> Option<u64> {
+        let percent = u64::from(self.ping_at_percent?);
+        let interval = u64::from(self.settings.keep_alive_s) * 1000 * percent / 100;
+        Some(interval).filter(|interval| *interval > 0)
+    }
+}
+
+/// A message on its way to the broker.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    /// Topic.
+    pub topic: String,
+    /// 0, 1 or 2.
+    pub qos: u8,
+    /// The broker shall keep it.
+    pub retain: bool,
+    /// Content.
+    pub payload: Vec<u8>,
+}

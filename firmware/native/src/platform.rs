@@ -1,0 +1,107 @@
+//! The host as the machine under the device: its sockets, its clock, its stdout.
+
+use std::io::{self, Write};
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use reference_body::{Dial, Event, Frame, Platform, Publication};
+use reference_device::{HttpOutcome, HttpRequest};
+
+use crate::http;
+use crate::link::Link;
+use crate::mqtt::MqttLink;
+use crate::udp::AudioSocket;
+
+/// The process that the device lives in.
+#[derive(Debug)]
+pub(crate) struct Host {
+    started: Instant,
+    line: Option<Line>,
+    audio: AudioSocket,
+}
+
+/// A connection over one of the two transports.
+#[derive(Debug)]
+enum Line {
+    Websocket(Box<Link>),
+    Mqtt(MqttLink),
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        Host {
+            started: Instant::now(),
+            line: None,
+            audio: AudioSocket::default(),
+        }
+    }
+}
+
+impl Platform for Host {
+    fn now(&mut self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn pause(&mut self, ms: u64) {
+        thread::sleep(Duration::from_millis(ms));
+    }
+
+    /// A line at a time, as a serial port would deliver it. A reader who went away does not stop a
+    /// device.
+    fn print(&mut self, line: &str) {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+
+    fn dial(&mut self, dial: &Dial<'_>) -> Result<(), i32> {
+        self.line = Some(match dial {
+            Dial::Websocket {
+                url,
+                headers,
+                options,
+            } => Line::Websocket(Box::new(Link::dial(url, headers, *options)?)),
+            Dial::Mqtt(plan) => Line::Mqtt(MqttLink::dial(plan)?),
+        });
+        Ok(())
+    }
+
+    fn read(&mut self, patience_ms: u64) -> Event {
+        let patience = Duration::from_millis(patience_ms);
+        match &mut self.line {
+            Some(Line::Websocket(link)) => link.read(patience),
+            Some(Line::Mqtt(link)) => link.read(patience),
+            None => Event::Closed,
+        }
+    }
+
+    fn send(&mut self, frame: Frame) -> bool {
+        match &mut self.line {
+            Some(Line::Websocket(link)) => link.send(frame),
+            Some(Line::Mqtt(_)) | None => false,
+        }
+    }
+
+    fn publish(&mut self, publication: Publication) -> bool {
+        match &mut self.line {
+            Some(Line::Mqtt(link)) => link.publish(publication),
+            Some(Line::Websocket(_)) | None => false,
+        }
+    }
+
+    fn hang_up(&mut self) {
+        self.line = None;
+    }
+
+    fn request(&mut self, request: &HttpRequest) -> HttpOutcome {
+        http::perform(request)
+    }
+
+    fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]) {
+        self.audio.send(server, port, bytes);
+    }
+
+    fn end(&mut self, code: u8) -> ! {
+        process::exit(i32::from(code))
+    }
+}

@@ -1,0 +1,255 @@
+//! The reference device on an emulated chip: QEMU's RISC-V board `virt`, as distributions package it.
+//!
+//! The image is told on its console what it is to be. Its network is QEMU's own: the host's loopback
+//! has another address there.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use mcp_hil_rig::Command;
+use serde_json::{Map, Value};
+
+use super::Difference;
+use crate::plan::Refusal;
+
+/// The emulator, and the variable that names another one.
+const EMULATOR: &str = "qemu-system-riscv32";
+const EMULATOR_VARIABLE: &str = "MCP_HIL_QEMU";
+
+/// The variable that names an image.
+const IMAGE_VARIABLE: &str = "MCP_HIL_QEMU_IMAGE";
+
+/// The script that builds images, from the root of the source tree.
+const BUILD: &str = "ci/firmware.sh";
+
+/// What stands in an image before its version, and after it.
+const MARK: &str = "mcp-hil-image=virt ";
+const MARK_END: u8 = b';';
+
+/// What of the host's loopback is seen in the emulator's network.
+const HOST: &str = "10.0.2.2";
+
+/// The board, its memory, its console on stdin and stdout, and a network card behind a translation
+/// of addresses. Nothing of the user's settings comes in.
+const BOARD: [&str; 17] = [
+    "-M",
+    "virt",
+    "-m",
+    "256M",
+    "-nodefaults",
+    "-no-user-config",
+    "-display",
+    "none",
+    "-monitor",
+    "none",
+    "-serial",
+    "stdio",
+    "-bios",
+    "none",
+    "-netdev",
+    "user,id=net0",
+    "-device",
+];
+const CARD: &str = "virtio-net-device,netdev=net0";
+
+/// What the emulator runs.
+#[derive(Debug, Clone)]
+pub struct Qemu {
+    /// Its program.
+    emulator: PathBuf,
+    /// The image.
+    image: PathBuf,
+    /// Its version and build, as the file says.
+    version: String,
+    /// What is to be different about the device.
+    pub(super) difference: Option<Difference>,
+}
+
+impl Qemu {
+    /// Finds the emulator, and finds or builds the image.
+    pub(super) fn find(difference: Option<&Difference>) -> Result<Self, Refusal> {
+        let emulator = emulator()?;
+        let image = image()?;
+        Ok(Self {
+            emulator,
+            version: version(&image)?,
+            image,
+            difference: difference.cloned(),
+        })
+    }
+
+    /// The version that the device must tell: that of the image, unless a seeded defect may have
+    /// changed what it tells.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.difference.is_none().then_some(&*self.version)
+    }
+
+    /// The command that boots the image, which asks `ota_url` for the rest.
+    pub(super) fn command(&self, ota_url: &str) -> Command {
+        let mut config = Map::new();
+        config.insert("ota_url".into(), seen(ota_url).into());
+        if let Some(difference) = &self.difference {
+            config.insert(difference.kind().into(), difference.name().into());
+        }
+        BOARD
+            .into_iter()
+            .chain([CARD, "-kernel"])
+            .fold(Command::direct(&self.emulator), Command::arg)
+            .arg(self.image.to_string_lossy())
+            .input(format!("config {}\n", Value::Object(config)))
+    }
+}
+
+/// An address of the host, as `host:port` or in a URL, as it is seen in the emulator's network.
+/// Only the loopback is another one there.
+pub(super) fn seen(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, format!(":{port}")),
+        _ => (authority, String::new()),
+    };
+    let is_loopback = host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|ip: IpAddr| ip.is_loopback() || ip.is_unspecified());
+    let host = if is_loopback { HOST } else { host };
+    format!("{scheme}{host}{port}{path}")
+}
+
+fn emulator() -> Result<PathBuf, Refusal> {
+    if let Some(named) = std::env::var_os(EMULATOR_VARIABLE) {
+        return Ok(named.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(EMULATOR))
+        .find(|program| program.is_file())
+        .ok_or_else(|| {
+            Refusal::bench(
+                format!("the emulator `{EMULATOR}` is not installed: expected it on the PATH"),
+                "`apt-get install qemu-system-misc` (Debian, Ubuntu), `dnf install \
+                 qemu-system-riscv` (Fedora) or `brew install qemu` (macOS) brings it; \
+                 MCP_HIL_QEMU names a program elsewhere",
+            )
+        })
+}
+
+/// Finds the image: named, or built from the source tree that this program came from.
+fn image() -> Result<PathBuf, Refusal> {
+    if let Some(named) = std::env::var_os(IMAGE_VARIABLE) {
+        let named = PathBuf::from(named);
+        return if named.is_file() {
+            Ok(named)
+        } else {
+            Err(Refusal::bench(
+                format!("`{IMAGE_VARIABLE}`: there is no file `{}`", named.display()),
+                "`ci/firmware.sh virt` builds the image and prints where it is",
+            ))
+        };
+    }
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let tree = tree.filter(|tree| tree.join(BUILD).exists());
+    let tree = tree.ok_or_else(|| {
+        Refusal::bench(
+            "the image for the emulator is not here, and neither is its source",
+            "build it with `ci/firmware.sh virt` in the source tree, and name it in \
+             MCP_HIL_QEMU_IMAGE",
+        )
+    })?;
+    build(tree)
+}
+
+/// Builds the image. Takes a while the first time, and next to nothing after that.
+fn build(tree: &Path) -> Result<PathBuf, Refusal> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from);
+    if !target.join("firmware").exists() {
+        eprintln!("building the image for the emulator; this takes a while, the first time only");
+    }
+    let failed = |what: String| {
+        Refusal::bench(
+            format!("cannot build the image for the emulator: {what}"),
+            "run `ci/firmware.sh virt` in the source tree to see why",
+        )
+    };
+    let output = std::process::Command::new("bash")
+        .args([BUILD, "virt"])
+        .current_dir(tree)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(format!("`bash` does not start: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!(
+            "`{BUILD} virt` ended with {}",
+            output.status
+        )));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().map(PathBuf::from);
+    last.ok_or_else(|| failed(format!("`{BUILD} virt` named no file")))
+}
+
+/// The version that an image says it is.
+fn version(image: &Path) -> Result<String, Refusal> {
+    let hint = "`ci/firmware.sh virt` builds the image and prints where it is";
+    let shown = image.display();
+    let bytes = std::fs::read(image).map_err(|error| {
+        Refusal::bench(format!("cannot read the image `{shown}`: {error}"), hint)
+    })?;
+    marked(&bytes).ok_or_else(|| {
+        Refusal::bench(
+            format!(
+                "`{shown}` is no image of the reference device for QEMU's `virt`: expected `{MARK}` \
+                 and a version in it"
+            ),
+            hint,
+        )
+    })
+}
+
+fn marked(bytes: &[u8]) -> Option<String> {
+    let at = find(bytes, MARK.as_bytes())? + MARK.len();
+    let rest = &bytes[at..];
+    let end = rest.iter().take(64).position(|byte| *byte == MARK_END)?;
+    String::from_utf8(rest[..end].to_vec()).ok()
+}
+
+/// Where `part` begins in `bytes`.
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_tells_its_version() {
+        let image = b"\x7fELF..mcp-hil-image=virt 0.1.0+12ab;...";
+        assert_eq!(marked(image).as_deref(), Some("0.1.0+12ab"));
+        assert_eq!(marked(b"\x7fELF"), None);
+        assert_eq!(marked(b"mcp-hil-image=virt 0.1.0"), None);
+    }
+
+    #[test]
+    fn only_the_loopback_has_another_address_in_the_emulator() {
+        for (here, there) in [
+            ("http://127.0.0.1:8003/ota/", "http://10.0.2.2:8003/ota/"),
+            ("ws://localhost:1/x", "ws://10.0.2.2:1/x"),
+            ("ws://0.0.0.0:1/x:y", "ws://10.0.2.2:1/x:y"),
+            ("127.0.0.1:1883", "10.0.2.2:1883"),
+            ("127.0.0.1", "10.0.2.2"),
+            ("192.168.1.5:1883", "192.168.1.5:1883"),
+            ("http://broker.lan/ota", "http://broker.lan/ota"),
+        ] {
+            assert_eq!(seen(here), there);
+        }
+    }
+}
