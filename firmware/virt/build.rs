@@ -5,18 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All that the image is made of, from this folder.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     "src",
     "../body/src",
     "../device/src",
     "../net/src",
+    "memory.x",
     "Cargo.lock",
 ];
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     println!("cargo::rustc-link-search={}", here.display());
-    println!("cargo::rerun-if-changed=memory.x");
     println!("cargo::rerun-if-changed=build.rs");
 
     let mut files = Vec::new();
