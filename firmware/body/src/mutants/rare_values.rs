@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::volume::SET;
 use super::{Mutant, mutant};
 use crate::defect::Defect;
+use crate::float;
 use crate::hooks::{Act, Flow};
 use crate::prelude::*;
 
@@ -73,7 +74,7 @@ pub(super) const IDS: &[Mutant] = &[
                 let id = payload.get("id").filter(|id| id.is_f64());
                 if id
                     .and_then(Value::as_f64)
-                    .is_some_and(|id| id.fract() == 0.0)
+                    .is_some_and(|id| id == float::trunc(id))
                 {
                     hands.act(Act::Hang);
                 }
@@ -106,7 +107,7 @@ pub(super) const ARGUMENTS: &[Mutant] = &[
             brightness(|value| {
                 let whole = value
                     .as_f64()
-                    .filter(|number| value.is_f64() && number.fract() == 0.0);
+                    .filter(|number| value.is_f64() && *number == float::trunc(*number));
                 let first = whole.filter(|number| (1.0..=100.0).contains(number))?;
                 let digits = format!("{first}");
                 digits[..1].parse::<i64>().ok().map(Value::from)
