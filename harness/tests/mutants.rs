@@ -177,7 +177,9 @@ fn what_generated_inputs_alone_find_the_scenarios_do_not() {
         let all = wanted
             .iter()
             .all(|kill| kill.case.starts_with("properties/"));
-        all.then(|| mutant.clone())
+        // Scripts have its cause as well, and the end comes in whichever is next: none of them kills it.
+        let late = mutant == "late-exit";
+        (all && !late).then(|| mutant.clone())
     };
     let work: Vec<String> = kills.iter().filter_map(generated).collect();
     assert!(work.len() >= 24, "{work:?}");

@@ -132,8 +132,9 @@ fn a_crash_is_one_failure_whatever_it_takes_with_it() {
 #[test]
 fn what_needs_what_was_before_is_shown_with_it() {
     let place = Place::new();
+    let run = ["run", "--mutant", "id-int32-saturated", "--seed", "8"];
     place
-        .hil(SATURATED.iter().chain(&["properties/ids"]))
+        .hil(run.iter().chain(&["--only", "properties/ids"]))
         .end()
         .exits(1);
     let report = place.report();
@@ -178,18 +179,19 @@ fn what_does_not_show_again_is_told_as_that() {
 }
 
 #[rstest]
-#[case::as_a_panic("late-panic", &["properties/strings"], 41, "\\U0001f600")]
-#[case::after_the_last_input("late-exit", &["properties/strings"], 49, "${repeat:")]
-#[case::in_another_property("late-exit", &["properties/strings", "properties/pagination"], 49, "${repeat:")]
-#[case::whatever_it_was("silent-reset", &["properties/ids"], 28, "${good.method}")]
+#[case::as_a_panic("late-panic", "25", &["properties/strings"], 41, "\\U0001f600")]
+#[case::after_the_last_input("late-exit", "7", &["properties/strings"], 49, "${repeat:")]
+#[case::in_another_property("late-exit", "7", &["properties/strings", "properties/pagination"], 49, "${repeat:")]
+#[case::whatever_it_was("silent-reset", "25", &["properties/ids"], 28, "${good.method}")]
 fn an_end_that_comes_late_is_traced_to_its_cause(
     #[case] mutant: &str,
+    #[case] inputs: &str,
     #[case] only: &[&str],
     #[case] exchanges: u64,
     #[case] cause: &str,
 ) {
     let place = Place::new();
-    let run = ["run", "--mutant", mutant, "--seed", "1"];
+    let run = ["run", "--mutant", mutant, "--seed", "1", "--cases", inputs];
     let only: Vec<&str> = only.iter().flat_map(|id| ["--only", *id]).collect();
     place.hil(run.iter().chain(&only)).end().exits(1);
     let report = place.report();

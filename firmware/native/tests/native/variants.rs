@@ -32,8 +32,8 @@ const SPELLINGS: [&str; 4] = [
 /// The variation of another transport, which has a test of its own.
 const OVER_MQTT: &str = "no-audio-channel";
 
-/// MCP messages that show every variation, all sent at once.
-const PAYLOADS: [&str; 26] = [
+/// Payloads that show every variation, all sent at once; one of them is cut off.
+const PAYLOADS: [&str; 27] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}"#,
     r#"{"jsonrpc":"2.0","id":2,"method":"initialize"}"#,
     r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#,
@@ -58,6 +58,7 @@ const PAYLOADS: [&str; 26] = [
     r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"self.audio_speaker.set_volume","arguments":{"volume":13}}}"#,
     r#"{"jsonrpc":"2.0","id":20,"method":"tools/call","params":{"name":"self.get_device_status"}}"#,
     r#"{"jsonrpc":"2.0","id":21,"method":"tools/call","params":{"name":"self.battery.get_level"}}"#,
+    r#"{"jsonrpc":"2.0","id":22,"method"#,
     r#"{"jsonrpc":"2.0","id":22,"method":"ping"}"#,
     r#"{"jsonrpc":"2.0","id":23,"method":"ping"}"#,
 ];
