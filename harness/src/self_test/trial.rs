@@ -36,7 +36,7 @@ const MUTANT_DEADLINE: &str = "1";
 const MUTANT_REDIAL: &str = "2";
 
 /// Cases that give a comparison of transports something to compare.
-const COMPARED: [&str; 2] = ["arguments/missing", "vision/before"];
+const COMPARED: [&str; 3] = ["arguments/missing", "vision/before", "properties/methods"];
 
 /// What all trials share. Its folder goes away with it.
 #[derive(Debug)]
