@@ -142,7 +142,9 @@ impl Session {
         if step.acknowledged {
             self.wait_for_acknowledgement(at).await;
         }
-        if end == Exchange::Settled && step.expect.iter().any(Expect::wants_answer) {
+        // The exchange with a ping has ended with its pong, and there is no other answer.
+        let ping = matches!(step.action, Action::Send(Outgoing::Ping));
+        if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
             self.wait_for_answer(at).await;
         }
         if watched && end == Exchange::Settled {
