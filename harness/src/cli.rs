@@ -36,6 +36,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Judge the transcripts of an earlier run again, without a device
     Replay(ReplayArgs),
+    /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
+    Diff(DiffArgs),
     /// Play the backend for devices on the bench and show the traffic, without testing
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
@@ -314,7 +316,7 @@ pub struct OutputArgs {
 pub enum Format {
     /// Text for people
     Human,
-    /// Events as JSON, one a line
+    /// JSON, one object a line
     Json,
 }
 
@@ -381,6 +383,26 @@ pub struct ReplayArgs {
     /// How to report.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The folder of the first run, such as `target/mcp-hil/2026-11-21T121220Z-native`
+    #[arg(value_name = "RUN-A")]
+    pub first: PathBuf,
+
+    /// The folder of the second run
+    #[arg(value_name = "RUN-B")]
+    pub second: PathBuf,
+
+    /// What to print: text for people, or all of it as one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Show all latencies, and differences in words for people one by one
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// Arguments of `self-test`.

@@ -2,11 +2,13 @@
 //!
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
-//! [`replay`] enters the same flow with the transcripts of an earlier run. [`serve`] stands beside it:
+//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
+//! [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
 pub mod cli;
+pub mod diff;
 pub mod dut;
 pub mod event;
 pub mod exit;

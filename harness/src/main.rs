@@ -16,7 +16,7 @@ use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{exit, explain, gateway, run, self_test, serve, sut};
+use mcp_hil::{diff, exit, explain, gateway, run, self_test, serve, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +29,10 @@ fn main() -> ExitCode {
         Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
+        Command::Diff(args) => diff::diff(&args).map(|(text, exit)| {
+            print(text);
+            exit
+        }),
         Command::Serve(args) => serve_devices(&args),
         Command::SelfTest(args) => test_harness(&args),
     };
