@@ -13,6 +13,7 @@ pub mod dut;
 pub mod event;
 pub mod exit;
 pub mod explain;
+pub mod firmware;
 pub mod gateway;
 pub mod mqtt;
 pub mod plan;

@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, SelfTestArgs,
-    ServeArgs, Sut,
+    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs,
+    SelfTestArgs, ServeArgs, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{diff, exit, explain, gateway, run, self_test, serve, sut};
+use mcp_hil::{diff, exit, explain, firmware, gateway, run, self_test, serve, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -33,6 +33,8 @@ fn main() -> ExitCode {
             print(text);
             exit
         }),
+        Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
+        Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
         Command::SelfTest(args) => test_harness(&args),
     };
