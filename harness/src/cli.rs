@@ -42,6 +42,8 @@ pub enum Command {
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
+    /// Tell what is here to run devices on, what is missing, and what brings it
+    Doctor(DoctorArgs),
     /// Play the backend for devices on the bench and show the traffic, without testing
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
@@ -480,6 +482,18 @@ impl From<ImageSize> for FlashSize {
             ImageSize::Sixteen => Self::Sixteen,
         }
     }
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Exit with 3 when something is missing that is not optional
+    #[arg(long)]
+    pub strict: bool,
+
+    /// What to print: text for people, or all of it as one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
 }
 
 /// Arguments of `self-test`.

@@ -9,6 +9,7 @@
 
 pub mod cli;
 pub mod diff;
+pub mod doctor;
 pub mod dut;
 pub mod event;
 pub mod exit;
@@ -24,6 +25,7 @@ pub mod report;
 pub mod run;
 pub mod self_test;
 pub mod serve;
+pub mod setup;
 pub mod suite;
 pub mod sut;
 
