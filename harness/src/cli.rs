@@ -44,6 +44,9 @@ pub enum Command {
     Firmware(FirmwareCommand),
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
+    /// Bring in a program that no package manager has
+    #[command(subcommand)]
+    Setup(SetupCommand),
     /// Play the backend for devices on the bench and show the traffic, without testing
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
@@ -494,6 +497,33 @@ pub struct DoctorArgs {
     /// What to print: text for people, or all of it as one JSON object
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
+}
+
+/// What to bring in.
+#[derive(Debug, Subcommand)]
+pub enum SetupCommand {
+    /// Espressif's QEMU, which knows the chips: a pinned release, checked, into a cache folder
+    QemuEsp(SetupArgs),
+}
+
+/// Arguments of `setup qemu-esp`.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Where to download the archive (`.tar.xz`) [default: the pinned release on GitHub]
+    #[arg(long, value_name = "URL", env = "MCP_HIL_QEMU_ESP_URL")]
+    pub url: Option<String>,
+
+    /// SHA-256 that the archive must have [default: that of the pinned release for this computer]
+    #[arg(long, value_name = "HEX", env = "MCP_HIL_QEMU_ESP_SHA256")]
+    pub sha256: Option<String>,
+
+    /// The cache folder [default: `mcp-hil` in the user's own, such as `~/.cache/mcp-hil`]
+    #[arg(long, value_name = "FOLDER", env = "MCP_HIL_CACHE")]
+    pub cache: Option<PathBuf>,
+
+    /// Download again what is there already
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `self-test`.

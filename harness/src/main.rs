@@ -9,14 +9,14 @@ use std::task::{Context, Poll};
 use clap::Parser;
 use mcp_hil::cli::{
     Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs,
-    SelfTestArgs, ServeArgs, Sut,
+    SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{diff, doctor, exit, explain, firmware, gateway, run, self_test, serve, sut};
+use mcp_hil::{diff, doctor, exit, explain, firmware, gateway, run, self_test, serve, setup, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
             print(text);
             exit
         }),
+        Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
         Command::SelfTest(args) => test_harness(&args),
     };
