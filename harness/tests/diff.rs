@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -112,6 +113,73 @@ fn cases_that_only_one_run_has_are_told() {
     diff(&place, &[], [&one, &other])
         .exits(1)
         .prints(&["only the second run has", "ids/zero"]);
+}
+
+#[test]
+fn what_one_of_two_targets_cannot_show_is_no_difference() {
+    let place = Place::new();
+    let one = run(&place, "a", &["--only", "ids/large"]);
+    let other = run(&place, "b", &["--only", "ids/large"]);
+    let record = "b/latest/report.json";
+    let mut report: Value = serde_json::from_str(&place.read(record)).unwrap();
+    let cases = report["cases"].as_array_mut().unwrap();
+    let case = cases
+        .iter_mut()
+        .find(|case| case["case"] == "ids/large")
+        .unwrap();
+    case["verdict"] = "not-applicable".into();
+    case["reason"] = "needs a radio".into();
+    place.write(record, report.to_string());
+    diff(&place, &[], [&one, &other])
+        .exits(1)
+        .prints(&["pass -> not applicable", "needs a radio"]);
+    report["run"]["duts"][0]["target"] = "qemu".into();
+    place.write(record, report.to_string());
+    diff(&place, &[], [&one, &other]).exits(0).prints(&[
+        "the targets differ",
+        "not compared",
+        "ids/large: needs a radio",
+    ]);
+}
+
+#[test]
+fn an_emulator_is_told_to_disagree_where_it_does() {
+    if Command::new("qemu-system-riscv32")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        let required = std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_some();
+        assert!(
+            !required,
+            "qemu-system-riscv32 is required here, and not installed"
+        );
+        eprintln!("NOT RUN: qemu-system-riscv32 is not installed");
+        return;
+    }
+    let place = Place::new();
+    let only = [
+        "--only",
+        "ids/",
+        "--only",
+        "call/unknown-tool",
+        "--only",
+        "list/",
+    ];
+    let here = run(&place, "a", &only);
+    let emulated = run(&place, "b", &[&only[..], &["--dut", "qemu"]].concat());
+    diff(&place, &[], [&here, &emulated]).exits(0).prints(&[
+        "the targets differ",
+        "emulated CPU",
+        "no difference: ",
+    ]);
+    let other = ["--dut", "qemu", "--mutant", "unknown-tool-32000"];
+    let wrong = run(&place, "c", &[&only[..], &other].concat());
+    diff(&place, &[], [&here, &wrong]).exits(1).prints(&[
+        "the targets differ",
+        "error -32602",
+        "error -32000",
+    ]);
 }
 
 #[test]
