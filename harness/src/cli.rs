@@ -506,9 +506,40 @@ pub enum SetupCommand {
     QemuEsp(SetupArgs),
 }
 
+/// The cores of chips, for each of which Espressif's QEMU has a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Cores {
+    /// ESP32-C3
+    Riscv,
+    /// ESP32 and ESP32-S3
+    Xtensa,
+}
+
+impl Cores {
+    /// What QEMU calls them.
+    pub(crate) fn family(self) -> &'static str {
+        match self {
+            Self::Riscv => "riscv32",
+            Self::Xtensa => "xtensa",
+        }
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Self::Riscv => "qemu-system-riscv32",
+            Self::Xtensa => "qemu-system-xtensa",
+        }
+    }
+}
+
 /// Arguments of `setup qemu-esp`.
 #[derive(Debug, Args)]
 pub struct SetupArgs {
+    /// Which cores it is to emulate
+    #[arg(long, value_enum, value_name = "CORES", default_value_t = Cores::Riscv)]
+    pub cores: Cores,
+
     /// Where to download the archive (`.tar.xz`) [default: the pinned release on GitHub]
     #[arg(long, value_name = "URL", env = "MCP_HIL_QEMU_ESP_URL")]
     pub url: Option<String>,

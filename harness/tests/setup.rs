@@ -144,6 +144,28 @@ fn a_release_is_brought_in_once() {
 }
 
 #[test]
+fn the_other_cores_have_a_place_of_their_own() {
+    let place = Place::new();
+    let cache = place.path("cache");
+    let riscv = archive(&[(PROGRAM, STARTS)]);
+    let xtensa = archive(&[("qemu/bin/qemu-system-xtensa", STARTS)]);
+    let (one, other) = (Server::of(&riscv), Server::of(&xtensa));
+    setup(&place, &cache, &one.url, Some(&sha256(&riscv)), &[]).exits(0);
+    let cores = ["--cores", "xtensa"];
+    setup(&place, &cache, &other.url, Some(&sha256(&xtensa)), &cores)
+        .exits(0)
+        .prints(&["qemu/bin/qemu-system-xtensa\n"]);
+    assert!(cache.join("qemu-esp").join(PROGRAM).is_file());
+    // The one is not taken for the other.
+    setup(&place, &cache, &one.url, Some(&sha256(&riscv)), &cores)
+        .exits(3)
+        .says(&[
+            "the archive has no `qemu/bin/qemu-system-xtensa`",
+            "`--cores`",
+        ]);
+}
+
+#[test]
 fn what_is_not_the_right_file_is_not_unpacked() {
     let place = Place::new();
     let archive = archive(&[(PROGRAM, STARTS)]);

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 /// The variable that names the cache folder.
 pub(crate) const VARIABLE: &str = "MCP_HIL_CACHE";
 
-/// Folder of Espressif's QEMU in the cache.
-const QEMU_ESP: &str = "qemu-esp";
+/// Folders of Espressif's QEMU in the cache: its programs come in two archives, whose other files have
+/// the same names.
+const RISCV: &str = "qemu-esp";
+const XTENSA: &str = "qemu-esp-xtensa";
 
 /// Where its programs lie in there, as releases have it.
 const PROGRAMS: &str = "qemu/bin";
@@ -33,9 +35,14 @@ impl Cache {
         &self.0
     }
 
-    /// The folder of Espressif's QEMU.
-    pub(super) fn qemu_esp(&self) -> PathBuf {
-        self.0.join(QEMU_ESP)
+    /// The folder of a program of Espressif's QEMU.
+    pub(super) fn qemu_esp(&self, name: &str) -> PathBuf {
+        let folder = if name.ends_with("xtensa") {
+            XTENSA
+        } else {
+            RISCV
+        };
+        self.0.join(folder)
     }
 
     /// A program of Espressif's QEMU in such a folder.
@@ -44,8 +51,8 @@ impl Cache {
     }
 }
 
-/// A program of Espressif's QEMU, such as `qemu-system-riscv32`, when it was brought in.
+/// A program of Espressif's QEMU, `qemu-system-riscv32` or `qemu-system-xtensa`, when it was brought in.
 pub fn installed(name: &str) -> Option<PathBuf> {
     let cache = Cache::find(None)?;
-    Some(Cache::program(&cache.qemu_esp(), name)).filter(|program| program.is_file())
+    Some(Cache::program(&cache.qemu_esp(name), name)).filter(|program| program.is_file())
 }

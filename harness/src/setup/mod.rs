@@ -10,48 +10,77 @@ mod unpack;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::cli::SetupArgs;
+use crate::cli::{Cores, SetupArgs};
 use crate::plan::Refusal;
 pub use cache::{Cache, installed};
 use download::Sha256;
 
-/// The release of Espressif's QEMU that is brought in. Its hashes are those of the file
-/// `qemu-esp_develop_9.2.2_20260417-checksum.sha256` of the release.
+/// The release of Espressif's QEMU that is brought in.
 const RELEASE: &str = "esp-develop-9.2.2-20260417";
 
 /// Where its releases are.
 const RELEASES: &str = "https://github.com/espressif/qemu/releases/download";
 
-/// The kinds of computers that it is built for, and the hashes of the archives for RISC-V chips.
-const PINNED: [(&str, &str, &str, &str); 4] = [
+/// The archives of the release: cores, system, processor, name of both, and SHA-256 as projects that
+/// download them have pinned it. A hash that is wrong here refuses the archive, and no more.
+const PINNED: [(Cores, &str, &str, &str, &str); 8] = [
     (
+        Cores::Riscv,
         "linux",
         "x86_64",
         "x86_64-linux-gnu",
         "547f03e04701a92cbb699f7f7d015adc1f5b5ef93cbb94c0dd9b7107e2d84e77",
     ),
     (
+        Cores::Riscv,
         "linux",
         "aarch64",
         "aarch64-linux-gnu",
         "a9f7b98636008edcf7a11c96f10b3a3ec83c2a890fc54c3e3ceb3ec9edace427",
     ),
     (
+        Cores::Riscv,
         "macos",
         "x86_64",
         "x86_64-apple-darwin",
         "a47c38c6e2eb9f5028eda9585dce999ce02b8983a2cdf71c48cfb10a14ae25fe",
     ),
     (
+        Cores::Riscv,
         "macos",
         "aarch64",
         "aarch64-apple-darwin",
         "67bff66ff7158f272ce167fc211c0f8f4c1a79b6f6174350678a6d5035644b30",
     ),
+    (
+        Cores::Xtensa,
+        "linux",
+        "x86_64",
+        "x86_64-linux-gnu",
+        "0eecb2a34a5586c0e59110f77b9343b7b336e82fdb0e1a30e1dc1bab8a547e35",
+    ),
+    (
+        Cores::Xtensa,
+        "linux",
+        "aarch64",
+        "aarch64-linux-gnu",
+        "00de5985094c14e47d1b38464a006b8ed64fd0fa7a289c56da24f3a329f65339",
+    ),
+    (
+        Cores::Xtensa,
+        "macos",
+        "x86_64",
+        "x86_64-apple-darwin",
+        "ae8170fe46bcdfa54a7c0d7afcdb7a066711991be680f72ff7bbc6c4ae3ad88f",
+    ),
+    (
+        Cores::Xtensa,
+        "macos",
+        "aarch64",
+        "aarch64-apple-darwin",
+        "bb8c15810565d3df1665dc34962430885e11bc95575b228fb44698146be1e9d6",
+    ),
 ];
-
-/// The program that must be in the archive.
-const PROGRAM: &str = "qemu-system-riscv32";
 
 /// Holds the hash of the archive that was unpacked, so that the same is not brought in twice.
 const STAMP: &str = "archive.sha256";
@@ -73,24 +102,26 @@ pub fn qemu_esp(args: &SetupArgs) -> Result<String, Refusal> {
             "name a folder with `--cache`",
         )
     })?;
-    let place = cache.qemu_esp();
-    let program = Cache::program(&place, PROGRAM);
+    let name = args.cores.program();
+    let place = cache.qemu_esp(name);
+    let program = Cache::program(&place, name);
     let stamp = std::fs::read_to_string(place.join(STAMP)).unwrap_or_default();
     if !args.force && stamp.trim() == sha256.to_string() && program.is_file() {
         return Ok(format!("it is here already: {}\n", program.display()));
     }
 
-    let work = Work::new(&cache)?;
+    let work = Work::new(&cache, &place)?;
     eprintln!("downloading {url}");
     let archive = work.path.join(ARCHIVE);
     download::download(&url, &sha256, &archive)?;
     let unpacked = work.path.join("unpacked");
     unpack::unpack(&archive, &unpacked)?;
-    let fresh = Cache::program(&unpacked, PROGRAM);
+    let fresh = Cache::program(&unpacked, name);
     if !fresh.is_file() {
         return Err(Refusal::bench(
-            format!("the archive has no `qemu/bin/{PROGRAM}`: `{url}`"),
-            "name an archive of Espressif's QEMU for RISC-V chips with `--url`",
+            format!("the archive has no `qemu/bin/{name}`: `{url}`"),
+            "name an archive of Espressif's QEMU for these cores with `--url`, and the cores with \
+             `--cores`",
         ));
     }
     let refused = |error: std::io::Error| not_writable(&place, &error);
@@ -109,12 +140,13 @@ fn source(args: &SetupArgs) -> Result<(String, Sha256), Refusal> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let pinned = PINNED
         .iter()
-        .find(|(on, for_, ..)| (*on, *for_) == (os, arch));
+        .find(|(cores, on, for_, ..)| (*cores, *on, *for_) == (args.cores, os, arch));
     let url = match (&args.url, pinned) {
         (Some(url), _) => url.clone(),
-        (None, Some((_, _, platform, _))) => {
+        (None, Some((.., platform, _))) => {
             let release = RELEASE.replace('-', "_");
-            format!("{RELEASES}/{RELEASE}/qemu-riscv32-softmmu-{release}-{platform}.tar.xz")
+            let family = args.cores.family();
+            format!("{RELEASES}/{RELEASE}/qemu-{family}-softmmu-{release}-{platform}.tar.xz")
         }
         (None, None) => {
             return Err(Refusal::usage(
@@ -156,11 +188,11 @@ struct Work {
 }
 
 impl Work {
-    fn new(cache: &Cache) -> Result<Self, Refusal> {
+    fn new(cache: &Cache, place: &Path) -> Result<Self, Refusal> {
         let cache = cache.path();
         let missing = cache.ancestors().take_while(|folder| !folder.exists());
         let made = missing.map(Path::to_owned).collect();
-        let path = cache.join("qemu-esp.new");
+        let path = place.with_extension("new");
         let work = Self { path, made };
         // An earlier attempt may have been ended in the middle.
         let _ = std::fs::remove_dir_all(&work.path);
