@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_hil_core::transcript::Transport;
+use mcp_hil_rig::flash::{Chip, FlashSize};
 
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
@@ -36,6 +37,16 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Judge the transcripts of an earlier run again, without a device
     Replay(ReplayArgs),
+    /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
+    Diff(DiffArgs),
+    /// Build images of the reference device, and make flash images
+    #[command(subcommand)]
+    Firmware(FirmwareCommand),
+    /// Tell what is here to run devices on, what is missing, and what brings it
+    Doctor(DoctorArgs),
+    /// Bring in a program that no package manager has
+    #[command(subcommand)]
+    Setup(SetupCommand),
     /// Play the backend for devices on the bench and show the traffic, without testing
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
@@ -314,7 +325,7 @@ pub struct OutputArgs {
 pub enum Format {
     /// Text for people
     Human,
-    /// Events as JSON, one a line
+    /// JSON, one object a line
     Json,
 }
 
@@ -381,6 +392,169 @@ pub struct ReplayArgs {
     /// How to report.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The folder of the first run, such as `target/mcp-hil/2026-11-21T121220Z-native`
+    #[arg(value_name = "RUN-A")]
+    pub first: PathBuf,
+
+    /// The folder of the second run
+    #[arg(value_name = "RUN-B")]
+    pub second: PathBuf,
+
+    /// What to print: text for people, or all of it as one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Show all latencies, and differences in words for people one by one
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// What to do with firmware.
+#[derive(Debug, Subcommand)]
+pub enum FirmwareCommand {
+    /// Build images of the reference device from the source tree, and print where they are
+    Build(BuildArgs),
+    /// Make a flash image of a program: bootloader, partition table, program, settings
+    Image(ImageArgs),
+}
+
+/// Arguments of `firmware build`.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// For what: `virt` (QEMU's RISC-V board) or a chip [default: `virt`]
+    #[arg(value_name = "CHIP")]
+    pub chips: Vec<String>,
+}
+
+/// Arguments of `firmware image`.
+#[derive(Debug, Args)]
+pub struct ImageArgs {
+    /// The chip: esp32, esp32s2, esp32s3, esp32c3 or esp32c6
+    #[arg(long, value_name = "CHIP")]
+    pub chip: Chip,
+
+    /// The program, an ELF file as the linker left it
+    #[arg(long, value_name = "FILE")]
+    pub elf: PathBuf,
+
+    /// What is to stand in the partition of settings [default: nothing; it is erased]
+    #[arg(long, value_name = "FILE")]
+    pub nvs: Option<PathBuf>,
+
+    /// A partition table, `.csv` or `.bin` [default: settings at 0x9000, the program at 0x10000]
+    #[arg(long, value_name = "FILE")]
+    pub partitions: Option<PathBuf>,
+
+    /// Size of the flash memory
+    #[arg(long, value_enum, value_name = "SIZE", default_value_t = ImageSize::Four)]
+    pub size: ImageSize,
+
+    /// The file to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// Sizes of flash memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImageSize {
+    /// 2 MiB
+    #[value(name = "2MB")]
+    Two,
+    /// 4 MiB
+    #[value(name = "4MB")]
+    Four,
+    /// 8 MiB
+    #[value(name = "8MB")]
+    Eight,
+    /// 16 MiB
+    #[value(name = "16MB")]
+    Sixteen,
+}
+
+impl From<ImageSize> for FlashSize {
+    fn from(size: ImageSize) -> Self {
+        match size {
+            ImageSize::Two => Self::Two,
+            ImageSize::Four => Self::Four,
+            ImageSize::Eight => Self::Eight,
+            ImageSize::Sixteen => Self::Sixteen,
+        }
+    }
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Exit with 3 when something is missing that is not optional
+    #[arg(long)]
+    pub strict: bool,
+
+    /// What to print: text for people, or all of it as one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+/// What to bring in.
+#[derive(Debug, Subcommand)]
+pub enum SetupCommand {
+    /// Espressif's QEMU, which knows the chips: a pinned release, checked, into a cache folder
+    QemuEsp(SetupArgs),
+}
+
+/// The cores of chips, for each of which Espressif's QEMU has a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Cores {
+    /// ESP32-C3
+    Riscv,
+    /// ESP32 and ESP32-S3
+    Xtensa,
+}
+
+impl Cores {
+    /// What QEMU calls them.
+    pub(crate) fn family(self) -> &'static str {
+        match self {
+            Self::Riscv => "riscv32",
+            Self::Xtensa => "xtensa",
+        }
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Self::Riscv => "qemu-system-riscv32",
+            Self::Xtensa => "qemu-system-xtensa",
+        }
+    }
+}
+
+/// Arguments of `setup qemu-esp`.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Which cores it is to emulate
+    #[arg(long, value_enum, value_name = "CORES", default_value_t = Cores::Riscv)]
+    pub cores: Cores,
+
+    /// Where to download the archive (`.tar.xz`) [default: the pinned release on GitHub]
+    #[arg(long, value_name = "URL", env = "MCP_HIL_QEMU_ESP_URL")]
+    pub url: Option<String>,
+
+    /// SHA-256 that the archive must have [default: that of the pinned release for this computer]
+    #[arg(long, value_name = "HEX", env = "MCP_HIL_QEMU_ESP_SHA256")]
+    pub sha256: Option<String>,
+
+    /// The cache folder [default: `mcp-hil` in the user's own, such as `~/.cache/mcp-hil`]
+    #[arg(long, value_name = "FOLDER", env = "MCP_HIL_CACHE")]
+    pub cache: Option<PathBuf>,
+
+    /// Download again what is there already
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `self-test`.

@@ -2,15 +2,19 @@
 //!
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
-//! [`replay`] enters the same flow with the transcripts of an earlier run. [`serve`] stands beside it:
+//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
+//! [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
 pub mod cli;
+pub mod diff;
+pub mod doctor;
 pub mod dut;
 pub mod event;
 pub mod exit;
 pub mod explain;
+pub mod firmware;
 pub mod gateway;
 pub mod mqtt;
 pub mod plan;
@@ -21,6 +25,7 @@ pub mod report;
 pub mod run;
 pub mod self_test;
 pub mod serve;
+pub mod setup;
 pub mod suite;
 pub mod sut;
 

@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs, SelfTestArgs,
-    ServeArgs, Sut,
+    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs,
+    SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{exit, explain, gateway, run, self_test, serve, sut};
+use mcp_hil::{diff, doctor, exit, explain, firmware, gateway, run, self_test, serve, setup, sut};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,6 +29,17 @@ fn main() -> ExitCode {
         Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
+        Command::Diff(args) => diff::diff(&args).map(|(text, exit)| {
+            print(text);
+            exit
+        }),
+        Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
+        Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
+        Command::Doctor(args) => doctor::doctor(&args).map(|(text, exit)| {
+            print(text);
+            exit
+        }),
+        Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
         Command::SelfTest(args) => test_harness(&args),
     };

@@ -9,6 +9,49 @@ use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
 
 use crate::event::{CaseReport, DutInfo};
 use crate::plan::Refusal;
+use crate::report::Record;
+
+/// Reads the record in a run's folder.
+///
+/// # Errors
+///
+/// It is missing, damaged, or another program's.
+pub fn read_record(run: &Path) -> Result<Record, Refusal> {
+    let path = run.join("report.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Refusal::usage(
+            format!("cannot read `{}`: {error}", path.display()),
+            "name the folder of a run, such as `target/mcp-hil/latest`",
+        )
+    })?;
+    Record::read(&text).map_err(|error| {
+        Refusal::usage(
+            format!("`{}`: {error}", path.display()),
+            "the file is damaged, or another program's",
+        )
+    })
+}
+
+/// Refuses a run of which a transcript is missing.
+///
+/// # Errors
+///
+/// The missing file, with its name.
+pub fn check_transcripts(record: &Record, run: &Path) -> Result<(), Refusal> {
+    let named = record
+        .cases
+        .iter()
+        .filter_map(|case| case.transcript.as_ref());
+    for path in named.map(|name| run.join(name)) {
+        if !path.exists() {
+            return Err(Refusal::usage(
+                format!("the transcript `{}` is missing", path.display()),
+                "the run's folder is damaged",
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// What was recorded of one device over one transport.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! `mcp-hil replay`: the checks of this program over the transcripts of an earlier run.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use mcp_hil_core::baseline::Baseline;
@@ -14,7 +13,7 @@ use mcp_hil_core::transcript::{Entry, Mark, PROPERTY, Part, What};
 use crate::cli::ReplayArgs;
 use crate::event::{CaseReport, Event, Summary};
 use crate::plan::{Refusal, read_baseline};
-use crate::recording::Recorded;
+use crate::recording::{Recorded, check_transcripts, read_record};
 use crate::report::{Record, Reporters};
 use crate::run::{Book, Ruling, Tally, exit_code, same_answers};
 use crate::suite::Suite;
@@ -40,19 +39,7 @@ impl Replay {
     ///
     /// A missing or damaged file, with its name and line.
     pub fn open(args: &ReplayArgs) -> Result<Self, Refusal> {
-        let path = args.run.join("report.json");
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            Refusal::usage(
-                format!("cannot read `{}`: {error}", path.display()),
-                "name the folder of a run, such as `target/mcp-hil/latest`",
-            )
-        })?;
-        let record = Record::read(&text).map_err(|error| {
-            Refusal::usage(
-                format!("`{}`: {error}", path.display()),
-                "the file is damaged, or another program's",
-            )
-        })?;
+        let record = read_record(&args.run)?;
         let mut suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
         if record.run.duts.iter().any(|dut| dut.target == GATEWAY) {
             // Devices' cases and requirements are not held against a gateway.
@@ -68,7 +55,8 @@ impl Replay {
         for lane in &mut lanes {
             lane.read_inputs(&suite.catalogue)?;
         }
-        check_whole(&record, &suite, &lanes, &args.run)?;
+        check_transcripts(&record, &args.run)?;
+        check_cases(&record, &suite, &lanes)?;
         Ok(Self {
             suite,
             lanes,
@@ -244,24 +232,10 @@ fn parts(
     merged.into_outcome()
 }
 
-/// Refuses a run of which something is missing: without it, a case would pass unjudged.
-fn check_whole(
-    record: &Record,
-    suite: &Suite,
-    lanes: &[Recorded],
-    folder: &Path,
-) -> Result<(), Refusal> {
-    for case in &record.cases {
-        let Some(transcript) = &case.transcript else {
-            continue;
-        };
-        let path = folder.join(transcript);
-        if !path.exists() {
-            return Err(Refusal::usage(
-                format!("the transcript `{}` is missing", path.display()),
-                "the run's folder is damaged",
-            ));
-        }
+/// Refuses a run with a case that is not known here: it would pass unjudged.
+fn check_cases(record: &Record, suite: &Suite, lanes: &[Recorded]) -> Result<(), Refusal> {
+    let carried_out = |case: &&CaseReport| case.transcript.is_some();
+    for case in record.cases.iter().filter(carried_out) {
         let own = |lane: &Recorded| lane.ran(case) && lane.has_input(&case.case);
         let known =
             suite.cases.iter().any(|script| *script.id == *case.case) || lanes.iter().any(own);

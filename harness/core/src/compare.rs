@@ -4,6 +4,11 @@
 //! session ids are set aside. Of the answers only that is compared which must not depend on the
 //! hour: whether a request succeeds, error codes, the words of `initialize`, what the tools are.
 //! Readings of the state are left to the checks of each transport: they change by themselves.
+//!
+//! Two runs are compared in the same way, to tell and not to judge: [`answers`] and [`tools`].
+
+pub mod answers;
+pub mod tools;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -66,6 +71,8 @@ struct Exchange {
     text: String,
     answer: Map<String, Value>,
     seq: u64,
+    /// Microseconds from request to answer.
+    took_us: u64,
     /// The generated input that it belongs to; empty for what people wrote.
     input: Arc<str>,
 }
@@ -87,7 +94,7 @@ pub fn compare(first: Side<'_>, second: Side<'_>) -> Comparison {
         pairs += 1;
         told.difference(first.name, second.name, place, one, other);
     }
-    told.tools(first, second, &tools(&ours), &tools(&theirs));
+    told.tools(first, second, &listed(&ours), &listed(&theirs));
     Comparison {
         pairs,
         judgements: told.judgements,
@@ -110,26 +117,18 @@ impl Told {
         one: &Exchange,
         other: &Exchange,
     ) {
-        let method = one.asked.get("method").and_then(Value::as_str);
-        let shapes = (shape(&one.answer), shape(&other.answer));
-        let (requirement, expected, received) = if shapes.0 != shapes.1 {
-            (SAME_ANSWER, shapes.0, shapes.1)
-        } else if method == Some("initialize") && result(one) != result(other) {
-            (
-                SAME_ANSWER,
-                result(one).to_string(),
-                result(other).to_string(),
-            )
-        } else if words(&one.answer) != words(&other.answer) {
-            let shown = |side: &Exchange| text(&side.answer).unwrap_or_default();
-            (SAME_TEXT, shown(one), shown(other))
-        } else {
+        let Some(differs) = differs(one, other, Value::clone) else {
             return;
         };
-        let tool = one
-            .asked
-            .get("params")
-            .and_then(|params| params.get("name"));
+        let requirement = match differs.words_only {
+            true => SAME_TEXT,
+            false => SAME_ANSWER,
+        };
+        let (expected, received) = (differs.ours, differs.theirs);
+        let (method, tool) = (
+            method(one),
+            one.asked.get("params").and_then(|p| p.get("name")),
+        );
         let cause = format!("{requirement} {method:?} {tool:?} {expected} {received}");
         let (case, step) = place;
         self.add(
@@ -196,9 +195,43 @@ impl Told {
     }
 }
 
+/// How two answers to the same request differ.
+#[derive(Debug)]
+struct Differs {
+    /// They differ only in what they say to people.
+    words_only: bool,
+    ours: String,
+    theirs: String,
+}
+
+/// Compares two answers to the same request. What `initialize` tells is compared as `told` has it.
+fn differs(one: &Exchange, other: &Exchange, told: fn(&Value) -> Value) -> Option<Differs> {
+    let shapes = (shape(&one.answer), shape(&other.answer));
+    let results = || (told(result(one)), told(result(other)));
+    let (words_only, ours, theirs) = if shapes.0 != shapes.1 {
+        (false, shapes.0, shapes.1)
+    } else if method(one) == Some("initialize") && results().0 != results().1 {
+        (false, result(one).to_string(), result(other).to_string())
+    } else if words(&one.answer) != words(&other.answer) {
+        let shown = |side: &Exchange| text(&side.answer).unwrap_or_default();
+        (true, shown(one), shown(other))
+    } else {
+        return None;
+    };
+    Some(Differs {
+        words_only,
+        ours,
+        theirs,
+    })
+}
+
+fn method(exchange: &Exchange) -> Option<&str> {
+    exchange.asked.get("method").and_then(Value::as_str)
+}
+
 /// The requests that were answered, by their places. Of a second attempt the later one counts.
 fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
-    let mut open: HashMap<String, (Place, Map<String, Value>, String)> = HashMap::new();
+    let mut open: HashMap<String, (Place, Map<String, Value>, String, u64)> = HashMap::new();
     let mut answered = BTreeMap::new();
     // Of a generated case each input has places of its own. What shrinking tried depends on what failed,
     // and is left out.
@@ -228,12 +261,13 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
                         }
                         false => step.clone(),
                     };
-                    open.insert(key, ((entry.case.clone(), step), asked, text));
+                    let place = (entry.case.clone(), step);
+                    open.insert(key, (place, asked, text, entry.at_us));
                 }
             }
             What::Received { frame } => {
                 if let Some(answer) = answer(frame)
-                    && let Some((place, asked, text)) =
+                    && let Some((place, asked, text, sent_us)) =
                         answer.get("id").and_then(|id| open.remove(&id_key(id)))
                 {
                     let seq = entry.seq;
@@ -242,6 +276,7 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
                         text,
                         answer,
                         seq,
+                        took_us: entry.at_us.saturating_sub(sent_us),
                         input: input.clone().filter(|_| generated).unwrap_or_default(),
                     };
                     answered.insert(place, exchange);
@@ -349,10 +384,15 @@ fn without_descriptions(tool: &Value) -> Value {
 
 /// The ordinary tools by their names, as the device listed them when it got known. The pages may
 /// be cut in other places: the envelope counts, too.
-fn tools(exchanges: &BTreeMap<Place, Exchange>) -> BTreeMap<&str, &Value> {
+fn listed(exchanges: &BTreeMap<Place, Exchange>) -> BTreeMap<&str, &Value> {
+    pages(exchanges, "list.p")
+}
+
+/// The tools on the pages of one of the lists that are read when a device gets known.
+fn pages<'a>(exchanges: &'a BTreeMap<Place, Exchange>, list: &str) -> BTreeMap<&'a str, &'a Value> {
     exchanges
         .iter()
-        .filter(|((case, step), _)| **case == *BRING_UP && step.starts_with("list.p"))
+        .filter(|((case, step), _)| **case == *BRING_UP && step.starts_with(list))
         .filter_map(|(_, exchange)| result(exchange).get("tools")?.as_array())
         .flatten()
         .filter_map(|tool| Some((tool.get("name")?.as_str()?, tool)))
@@ -360,13 +400,17 @@ fn tools(exchanges: &BTreeMap<Place, Exchange>) -> BTreeMap<&str, &Value> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
 
     /// A transcript of requests, all at a step of their own, with the answers given.
-    fn transcript(session: &str, first_id: u64, exchanges: &[(Value, Value)]) -> Vec<Entry> {
+    pub(crate) fn transcript(
+        session: &str,
+        first_id: u64,
+        exchanges: &[(Value, Value)],
+    ) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut push = |step: String, what| {
             entries.push(Entry {
@@ -411,11 +455,11 @@ mod tests {
         .collect()
     }
 
-    fn call(name: &str) -> Value {
+    pub(crate) fn call(name: &str) -> Value {
         json!({"method": "tools/call", "params": {"name": name, "arguments": {}}})
     }
 
-    fn says(text: &str) -> Value {
+    pub(crate) fn says(text: &str) -> Value {
         json!({"result": {"content": [{"type": "text", "text": text}], "isError": false}})
     }
 

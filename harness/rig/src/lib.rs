@@ -6,10 +6,12 @@
 //!
 //! * [`target`]: how the device under test is run;
 //! * [`endpoint`]: where the harness listens;
-//! * [`link`]: one live connection.
+//! * [`link`]: one live connection;
+//! * [`flash`]: what goes into the flash memory of a chip.
 
 pub mod endpoint;
 mod error;
+pub mod flash;
 pub mod link;
 pub mod target;
 

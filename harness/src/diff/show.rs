@@ -1,0 +1,246 @@
+//! How a comparison of two runs is shown.
+
+use mcp_hil_core::catalogue::Level;
+use mcp_hil_core::compare::answers::{AnswerDifference, Latency};
+use mcp_hil_core::compare::tools::{Change, ToolChange};
+use mcp_hil_core::verdict::Verdict;
+
+use super::{CaseChange, Diff, Found, Lane, RunShown};
+use crate::plan::Refusal;
+use crate::report::layout::{Page, count, pad};
+
+/// Columns of a page.
+const WIDTH: usize = 80;
+
+/// Characters of a message that people are shown.
+const LONGEST_TEXT: usize = 400;
+
+/// Differences in answers that people are shown one by one.
+const MOST_ANSWERS: usize = 12;
+
+/// An answer is told to be slower or faster when its median changes by this factor,
+const FACTOR: u64 = 2;
+/// and by as many microseconds: below that, it is the machine.
+const LEAST_US: u64 = 5000;
+
+/// The comparison as one line of JSON.
+pub(super) fn json(diff: &Diff) -> Result<String, Refusal> {
+    let text = serde_json::to_string(diff).map_err(|error| {
+        Refusal::bench(
+            format!("cannot write the comparison as JSON: {error}"),
+            "this is a mistake of mcp-hil",
+        )
+    })?;
+    Ok(text + "\n")
+}
+
+/// The comparison for people.
+pub(super) fn text(diff: &Diff, verbose: bool) -> String {
+    let mut page = Page::new(WIDTH, false);
+    run(&mut page, "first", &diff.first);
+    run(&mut page, "second", &diff.second);
+    if diff.targets_differ {
+        page.line("the targets differ: what follows is where they disagree");
+    }
+    for case in &diff.cases {
+        verdict(&mut page, case);
+    }
+    for text in &diff.unpaired {
+        page.line("");
+        page.row("missing", text);
+    }
+    for lane in &diff.lanes {
+        tools(&mut page, lane);
+        answers(&mut page, lane, verbose);
+        latencies(&mut page, lane, verbose);
+    }
+    not_observed(&mut page, diff);
+    page.line("");
+    page.line(&summary(diff));
+    page.take()
+}
+
+fn run(page: &mut Page, label: &str, run: &RunShown) {
+    page.line(&format!("{label}: {}", run.folder));
+    for dut in &run.duts {
+        let target = format!("{} over {}: {}", dut.name, dut.transport, dut.fidelity);
+        page.row("device", &target);
+        if !dut.cannot_show.is_empty() {
+            page.row("cannot show", &dut.cannot_show.join(", "));
+        }
+    }
+    if let Some((name, version)) = &run.server {
+        page.row("firmware", &format!("{name} {version}"));
+    }
+}
+
+fn verdict(page: &mut Page, case: &CaseChange) {
+    page.line("");
+    let change = match case.first == case.second {
+        true => format!("{} in both, other findings", word(case.second)),
+        false => format!("{} -> {}", word(case.first), word(case.second)),
+    };
+    page.line(&format!("{} over {}: {change}", case.case, case.transport));
+    if let Some(reason) = &case.reason {
+        page.row("reason", reason);
+    }
+    for found in &case.new {
+        finding(page, "new", found);
+    }
+    for found in &case.gone {
+        page.row("gone", &requirement(found));
+    }
+    if !case.new.is_empty() {
+        page.whole_row("repro", &case.repro);
+    }
+}
+
+fn finding(page: &mut Page, label: &str, found: &Found) {
+    page.row(label, &requirement(found));
+    page.row("expected", &short(&found.expected));
+    page.row("received", &short(&found.received));
+}
+
+fn requirement(found: &Found) -> String {
+    let level = match found.level {
+        Level::Must => "MUST",
+        Level::Should => "SHOULD",
+        Level::May => "MAY",
+    };
+    format!("{} ({level})", found.requirement)
+}
+
+fn tools(page: &mut Page, lane: &Lane) {
+    if lane.tools.is_empty() {
+        return;
+    }
+    page.line("");
+    page.line(&format!("tools over {}", lane.second));
+    for ToolChange { tool, change, what } in &lane.tools {
+        let word = match change {
+            Change::Added => "added",
+            Change::Removed => "removed",
+            Change::Narrowed => "narrowed",
+            Change::Widened => "widened",
+            Change::Changed => "changed",
+            Change::Described => "other words",
+        };
+        let what = match what.is_empty() {
+            true => tool.clone(),
+            false => format!("{tool}: {what}"),
+        };
+        page.row(word, &what);
+    }
+}
+
+fn answers(page: &mut Page, lane: &Lane, verbose: bool) {
+    let all = &lane.answers.differences;
+    let most = if verbose { usize::MAX } else { MOST_ANSWERS };
+    for difference in all.iter().take(most) {
+        answer(page, lane, difference);
+    }
+    if all.len() > most {
+        page.line("");
+        let more = count(all.len() - most, "more answer");
+        page.row(
+            "and",
+            &format!("{more} that differ: `--verbose` shows them"),
+        );
+    }
+}
+
+fn answer(page: &mut Page, lane: &Lane, difference: &AnswerDifference) {
+    page.line("");
+    let times = match difference.times {
+        1 => String::new(),
+        times => format!(", {times} times"),
+    };
+    let kind = match difference.words_only {
+        true => "other words",
+        false => "another answer",
+    };
+    page.line(&format!(
+        "{} over {}: {kind}{times}",
+        difference.what, lane.second
+    ));
+    page.row("first", &short(&difference.first));
+    page.row("second", &short(&difference.second));
+    page.row("sent", &short(&difference.sent));
+    page.row(
+        "in",
+        &format!("{} step {}", difference.case, difference.step),
+    );
+}
+
+fn latencies(page: &mut Page, lane: &Lane, verbose: bool) {
+    let told = |latency: &&Latency| {
+        let (first, second) = (latency.first_us, latency.second_us);
+        let (less, more) = (first.min(second), first.max(second));
+        verbose || (more >= less.saturating_mul(FACTOR) && more - less >= LEAST_US)
+    };
+    let told: Vec<&Latency> = lane.answers.latencies.iter().filter(told).collect();
+    if told.is_empty() {
+        return;
+    }
+    page.line("");
+    page.line(&format!(
+        "medians of answers over {}; they count as no difference",
+        lane.second
+    ));
+    let shown = |micros: u64| format!("{}.{} ms", micros / 1000, micros % 1000 / 100);
+    for latency in told {
+        let times = format!(
+            "{} -> {}",
+            shown(latency.first_us),
+            shown(latency.second_us)
+        );
+        page.line(&format!("    {} {}", pad(&times, 24), latency.what));
+    }
+}
+
+fn not_observed(page: &mut Page, diff: &Diff) {
+    if diff.not_observed.is_empty() {
+        return;
+    }
+    page.line("");
+    page.line("not compared, because one of the targets cannot show it");
+    for case in &diff.not_observed {
+        page.row(&case.dut, &format!("{}: {}", case.case, case.reason));
+    }
+}
+
+fn summary(diff: &Diff) -> String {
+    let pairs: usize = diff.lanes.iter().map(|lane| lane.answers.pairs).sum();
+    let compared = format!(
+        "{} and {} compared",
+        count(diff.compared, "case"),
+        count(pairs, "answer")
+    );
+    match diff.differences {
+        0 => format!("no difference: {compared}"),
+        number => format!("{}: {compared}", count(number, "difference")),
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NotApplicable => "not applicable",
+        Verdict::Pass => "pass",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Fail => "fail",
+        Verdict::Error => "error",
+    }
+}
+
+/// The beginning of a long text, on one line.
+fn short(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(LONGEST_TEXT)
+        .collect();
+    if text.chars().count() > LONGEST_TEXT {
+        shown.push_str("...");
+    }
+    shown
+}

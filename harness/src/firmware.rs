@@ -1,0 +1,130 @@
+//! `mcp-hil firmware`: images of the reference device, and flash images of any program.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use mcp_hil_rig::flash::{FlashImage, ImageError, ImageParts};
+
+use crate::cli::{BuildArgs, ImageArgs};
+use crate::plan::Refusal;
+
+/// The script that builds images, from the root of the source tree.
+const BUILD: &str = "ci/firmware.sh";
+
+/// The source tree that this program is called in, or else the one that it came from.
+pub(crate) fn source_tree() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let here = std::env::current_dir().ok();
+    let both = here.into_iter().chain(own.map(Path::to_owned));
+    both.into_iter().find(|tree| tree.join(BUILD).is_file())
+}
+
+/// Builds images: the lines that name them.
+///
+/// # Errors
+///
+/// There is no source tree, or the build fails; what failed there is on standard error.
+pub fn build(args: &BuildArgs) -> Result<String, Refusal> {
+    let tree = source_tree().ok_or_else(|| {
+        Refusal::bench(
+            format!("the source of the images is not here: expected a tree with `{BUILD}`"),
+            "call `mcp-hil firmware build` in a checkout of mcp-hil",
+        )
+    })?;
+    let command = ["bash", BUILD]
+        .into_iter()
+        .chain(args.chips.iter().map(String::as_str))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let output = std::process::Command::new("bash")
+        .arg(BUILD)
+        .args(&args.chips)
+        .current_dir(&tree)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| {
+            Refusal::bench(
+                format!("`{command}` does not start: {error}"),
+                "the script needs `bash`",
+            )
+        })?;
+    match output.status.code() {
+        Some(0) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        // The script has said which images there are.
+        Some(2) => Err(Refusal::usage(
+            format!("`{command}` does not know such an image"),
+            "its message is above; `mcp-hil firmware build virt` builds that for QEMU",
+        )),
+        _ => Err(Refusal::bench(
+            format!("`{command}` ended with {}", output.status),
+            "its messages are above; `mcp-hil doctor` tells what a build needs",
+        )),
+    }
+}
+
+/// Makes a flash image: a line for each part of it, and one for the file.
+///
+/// # Errors
+///
+/// A part is not what it should be or does not fit, or a file cannot be read or written.
+pub fn image(args: &ImageArgs) -> Result<String, Refusal> {
+    let elf = read(&args.elf, "--elf")?;
+    let nvs = args
+        .nvs
+        .as_deref()
+        .map(|path| read(path, "--nvs"))
+        .transpose()?;
+    let image = FlashImage::new(ImageParts {
+        chip: args.chip,
+        size: args.size.into(),
+        elf: &elf,
+        nvs: nvs.as_deref(),
+        partitions: args.partitions.as_deref(),
+    })
+    .map_err(|error| refusal(args, &error))?;
+    let memory = image.merged();
+    std::fs::write(&args.output, &memory).map_err(|error| {
+        Refusal::bench(
+            format!("cannot write `{}`: {error}", args.output.display()),
+            "name a file in a folder that is there, with `--output`",
+        )
+    })?;
+    let mut text = String::new();
+    for segment in image.segments() {
+        let (offset, size) = (segment.offset, segment.bytes.len());
+        text.push_str(&format!(
+            "{offset:#010x} {size:>9} bytes  {}\n",
+            segment.name
+        ));
+    }
+    text.push_str(&format!(
+        "{:>20} bytes  {}\n",
+        memory.len(),
+        args.output.display()
+    ));
+    Ok(text)
+}
+
+/// The file that is at fault stands before what is wrong.
+fn refusal(args: &ImageArgs, error: &ImageError) -> Refusal {
+    let file = match error {
+        ImageError::Settings { .. } => args.nvs.as_ref(),
+        ImageError::Table(_) => args.partitions.as_ref(),
+        _ => Some(&args.elf),
+    };
+    let named = file.map(|file| format!("`{}`: ", file.display()));
+    Refusal {
+        text: format!("{}{error}", named.unwrap_or_default()),
+        exit: crate::exit::USAGE,
+    }
+}
+
+fn read(path: &Path, argument: &str) -> Result<Vec<u8>, Refusal> {
+    std::fs::read(path).map_err(|error| {
+        Refusal::usage(
+            format!("cannot read `{}`: {error}", path.display()),
+            &format!("check `{argument}`"),
+        )
+    })
+}
