@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_hil_core::transcript::Transport;
 
+use crate::dut::{AUTO, Kind};
+
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
 
@@ -45,11 +47,22 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The device: `native` (the reference device as a process), `qemu` (the same on an emulated
-    /// RISC-V board), `exec:<command>` (any program), `wait` (a device that somebody else starts),
-    /// or a file `*.toml` that tells more of it
-    #[arg(long, value_name = "DEVICE", default_value = "native")]
+    /// The device: `auto` (the one closest to a chip that is at hand), `native` (the reference
+    /// device as a process), `qemu` (the same on an emulated RISC-V board), `exec:<command>` (any
+    /// program), `wait` (a device that somebody else starts), or a file `*.toml` that tells more of
+    /// it
+    #[arg(long, value_name = "DEVICE", default_value = AUTO)]
     pub dut: String,
+
+    /// What `--dut auto` tries, in this order, and nothing else [default: all]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        env = "MCP_HIL_PREFER"
+    )]
+    pub prefer: Vec<Kind>,
 
     /// What is under test: a device, or a volume gateway between a caller and a device
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Sut::Device)]

@@ -16,7 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::cli::RunArgs;
-use crate::dut::{Difference, Dut, How};
+use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
 use crate::exit;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
@@ -143,7 +143,14 @@ impl Plan {
         let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
-        let dut = Dut::parse(&args.dut, difference.as_ref())?;
+        let asked = Asked {
+            difference: difference.as_ref(),
+        };
+        let dut = if args.dut == AUTO {
+            choose(&args.prefer, &asked, &mut |line| eprintln!("{line}"))?
+        } else {
+            Dut::find(&args.dut, &asked)?
+        };
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args

@@ -1,5 +1,6 @@
 //! The device under test: how it is named on the command line and how it is started.
 
+mod auto;
 mod file;
 pub(crate) mod native;
 mod qemu;
@@ -12,6 +13,7 @@ use mcp_hil_rig::{Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
 
+pub use auto::{AUTO, Kind, choose};
 pub use file::{DutFile, MqttFile, ToolsFile};
 pub use qemu::Qemu;
 
@@ -42,6 +44,13 @@ pub enum How {
     Exec(String),
     /// A device that somebody else starts.
     Wait,
+}
+
+/// What is asked of a device beside its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// What is to be different about it.
+    pub difference: Option<&'a Difference>,
 }
 
 /// What is different about a reference device.
@@ -78,25 +87,36 @@ impl Difference {
 
 impl Dut {
     /// Reads a `--dut` argument: `native`, `qemu`, `exec:<command>`, `wait`, or the path of a file.
+    /// Choosing one ([`AUTO`]) is not done here.
     ///
     /// # Errors
     ///
     /// Another word, an empty command, a reference device that is neither built nor buildable, or
     /// an emulator that is not installed.
-    pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+    pub fn find(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
-            let dut = Self::parse_target(&file.target, difference)?;
+            let dut = Self::parse_target(&file.target, asked)?;
             return Ok(Self {
                 name: file.name.clone(),
                 file: Some(file),
                 ..dut
             });
         }
-        Self::parse_target(spec, difference)
+        Self::parse_target(spec, asked)
     }
 
-    fn parse_target(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+    /// [`find`](Self::find) without more than a difference.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+        Self::find(spec, &Asked { difference })
+    }
+
+    fn parse_target(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
+        let Asked { difference } = *asked;
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
                 let program = native::program()?;

@@ -11,6 +11,7 @@ use mcp_hil_rig::Command;
 use serde_json::{Map, Value};
 
 use super::Difference;
+use super::auto::Passed;
 use crate::plan::Refusal;
 
 /// The emulator, and the variable that names another one.
@@ -22,6 +23,9 @@ const IMAGE_VARIABLE: &str = "MCP_HIL_QEMU_IMAGE";
 
 /// The script that builds images, from the root of the source tree.
 const BUILD: &str = "ci/firmware.sh";
+
+/// Where that leaves the image, below cargo's target folder.
+const BUILT: &str = "firmware/riscv32imac-unknown-none-elf/release/mcp-hil-virt";
 
 /// What stands in an image before its version, and after it.
 const MARK: &str = "mcp-hil-image=virt ";
@@ -140,6 +144,40 @@ fn emulator() -> Result<PathBuf, Refusal> {
         })
 }
 
+/// Whether the emulator is installed and an image was built, or else what is in the way. An image that
+/// was built may still be built anew for a change of its source.
+pub(super) fn at_hand() -> Result<(), Passed> {
+    if emulator().is_err() {
+        let install = if cfg!(target_os = "macos") {
+            "brew install qemu"
+        } else {
+            "apt-get install qemu-system-misc"
+        };
+        return Err(Passed::new(
+            format!("`{EMULATOR}` is not installed"),
+            install,
+        ));
+    }
+    let is_built = std::env::var_os(IMAGE_VARIABLE).is_some()
+        || tree().is_some_and(|tree| target(tree).join(BUILT).is_file());
+    if is_built {
+        Ok(())
+    } else {
+        Err(Passed::new("its image is not built", "ci/firmware.sh virt"))
+    }
+}
+
+/// The source tree that this program came from, if it is there.
+fn tree() -> Option<&'static Path> {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    tree.filter(|tree| tree.join(BUILD).exists())
+}
+
+/// Where cargo puts what it builds.
+fn target(tree: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from)
+}
+
 /// Finds the image: named, or built from the source tree that this program came from.
 fn image() -> Result<PathBuf, Refusal> {
     if let Some(named) = std::env::var_os(IMAGE_VARIABLE) {
@@ -153,9 +191,7 @@ fn image() -> Result<PathBuf, Refusal> {
             ))
         };
     }
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let tree = tree.filter(|tree| tree.join(BUILD).exists());
-    let tree = tree.ok_or_else(|| {
+    let tree = tree().ok_or_else(|| {
         Refusal::bench(
             "the image for the emulator is not here, and neither is its source",
             "build it with `ci/firmware.sh virt` in the source tree, and name it in \
@@ -167,9 +203,7 @@ fn image() -> Result<PathBuf, Refusal> {
 
 /// Builds the image. Takes a while the first time, and next to nothing after that.
 fn build(tree: &Path) -> Result<PathBuf, Refusal> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from);
-    if !target.join("firmware").exists() {
+    if !target(tree).join("firmware").exists() {
         eprintln!("building the image for the emulator; this takes a while, the first time only");
     }
     let failed = |what: String| {

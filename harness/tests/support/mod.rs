@@ -116,6 +116,8 @@ impl Place {
             .current_dir(&self.0)
             .env("MCP_HIL_NATIVE", native())
             .env("NO_COLOR", "1")
+            // Whatever emulators this machine has, and whatever its user prefers.
+            .env("MCP_HIL_PREFER", "native")
             .env_remove("MCP_HIL_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,0 +1,115 @@
+//! `--dut auto`: what is chosen, and what is told of what was not.
+
+mod support;
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+
+use support::{Hil, Place};
+
+/// A PATH with a shell and nothing else, but for the named programs, which end at once.
+fn bin(place: &Place, programs: &[&str]) -> PathBuf {
+    for name in programs {
+        let program = place.write(&format!("bin/{name}"), "#!/bin/sh\necho 'a stand-in'\n");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(program, executable).unwrap();
+    }
+    std::fs::create_dir_all(place.path("bin")).unwrap();
+    symlink("/bin/sh", place.path("bin/sh")).unwrap();
+    place.path("bin")
+}
+
+/// A run that chooses, on a machine that has these programs and nothing built but the native device.
+fn auto(place: &Place, programs: &[&str], more: &[&str]) -> Hil {
+    let mut run = vec!["run", "--only", "ids/zero"];
+    run.extend(more);
+    place
+        .hil(run)
+        .without_env("MCP_HIL_PREFER")
+        .without_env("MCP_HIL_QEMU")
+        .without_env("MCP_HIL_QEMU_IMAGE")
+        .env("PATH", bin(place, programs))
+        .env("CARGO_TARGET_DIR", place.path("built"))
+}
+
+#[test]
+fn with_nothing_installed_it_is_the_native_device_and_what_was_passed_over_is_told() {
+    let place = Place::new();
+    let done = auto(&place, &[], &[]).end().exits(0).says(&[
+        "auto: passed over qemu: `qemu-system-riscv32` is not installed; `",
+        " qemu",
+        "` brings it",
+    ]);
+    assert!(done.stdout.contains(": native over websocket"), "{done}");
+}
+
+#[test]
+fn an_emulator_without_an_image_is_passed_over_with_the_command_that_builds_one() {
+    let place = Place::new();
+    let done = auto(&place, &["qemu-system-riscv32"], &[])
+        .end()
+        .exits(0)
+        .says(&["passed over qemu: its image is not built; `ci/firmware.sh virt` brings it"]);
+    assert!(done.stdout.contains(": native over websocket"), "{done}");
+    assert!(
+        !place.path("built").exists(),
+        "nothing is built for the choice"
+    );
+}
+
+#[test]
+fn an_emulator_with_an_image_comes_before_the_native_device() {
+    let place = Place::new();
+    let image = place.write("image.elf", "mcp-hil-image=virt 0.1.0+0;");
+    let with = |more: &[&str]| {
+        auto(&place, &["qemu-system-riscv32"], more)
+            .env("MCP_HIL_QEMU_IMAGE", &image)
+            .end()
+    };
+    // The stand-in ends at once: trouble of the bench, and no reason to judge another device.
+    let done = with(&[]).exits(3);
+    assert!(done.stdout.contains(": qemu over websocket"), "{done}");
+    std::fs::remove_dir_all(place.path("bin")).unwrap();
+    let done = with(&["--prefer", "native,qemu"]).exits(0);
+    assert!(done.stdout.contains(": native over websocket"), "{done}");
+}
+
+#[test]
+fn the_order_comes_from_the_environment_too() {
+    let place = Place::new();
+    let image = place.write("image.elf", "mcp-hil-image=virt 0.1.0+0;");
+    let done = auto(&place, &["qemu-system-riscv32"], &[])
+        .env("MCP_HIL_QEMU_IMAGE", &image)
+        .env("MCP_HIL_PREFER", "native")
+        .end()
+        .exits(0);
+    assert!(done.stdout.contains(": native over websocket"), "{done}");
+    assert_eq!(done.stderr, "", "nothing was passed over\n{done}");
+}
+
+#[test]
+fn what_is_not_preferred_is_not_taken() {
+    let place = Place::new();
+    auto(&place, &[], &["--prefer", "qemu"])
+        .end()
+        .exits(3)
+        .says(&[
+            "passed over qemu",
+            "`--dut auto` finds no device: tried qemu",
+            "hint: ",
+        ]);
+}
+
+#[test]
+fn a_mistake_in_what_is_asked_ends_the_search() {
+    let place = Place::new();
+    auto(&place, &[], &["--mutant", "id-as-strin"])
+        .end()
+        .exits(2)
+        .says(&["no mutant `id-as-strin`", "did you mean `id-as-string`?"]);
+    let place = Place::new();
+    auto(&place, &[], &["--prefer", "quemu"])
+        .end()
+        .exits(2)
+        .says(&["quemu", "qemu"]);
+}
