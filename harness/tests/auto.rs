@@ -28,6 +28,10 @@ fn auto(place: &Place, programs: &[&str], more: &[&str]) -> Hil {
         .without_env("MCP_HIL_PREFER")
         .without_env("MCP_HIL_QEMU")
         .without_env("MCP_HIL_QEMU_IMAGE")
+        .without_env("MCP_HIL_QEMU_ESP")
+        .without_env("MCP_HIL_ESP_EMU")
+        .without_env("MCP_HIL_WOKWI_CLI")
+        .without_env("MCP_HIL_WOKWIGW")
         .env("PATH", bin(place, programs))
         .env("CARGO_TARGET_DIR", place.path("built"))
 }
@@ -36,7 +40,9 @@ fn auto(place: &Place, programs: &[&str], more: &[&str]) -> Hil {
 fn with_nothing_installed_it_is_the_native_device_and_what_was_passed_over_is_told() {
     let place = Place::new();
     let done = auto(&place, &[], &[]).end().exits(0).says(&[
+        "auto: passed over qemu-esp: Espressif's QEMU is not installed; `mcp-hil setup qemu-esp` brings it",
         "auto: passed over qemu: `qemu-system-riscv32` is not installed; `",
+        "auto: passed over wokwi: `wokwi-cli` is not installed; `curl ",
         " qemu",
         "` brings it",
     ]);
@@ -72,6 +78,23 @@ fn an_emulator_with_an_image_comes_before_the_native_device() {
     std::fs::remove_dir_all(place.path("bin")).unwrap();
     let done = with(&["--prefer", "native,qemu"]).exits(0);
     assert!(done.stdout.contains(": native over websocket"), "{done}");
+}
+
+#[test]
+fn an_image_for_a_chip_is_booted_by_what_has_that_chip() {
+    let place = Place::new();
+    let mut image = vec![0xff; 0x9000];
+    image[0] = 0xe9;
+    image[3] = 0x2f;
+    image[12..14].copy_from_slice(&[0x0d, 0]);
+    image[0x8000..0x8002].copy_from_slice(&[0xaa, 0x50]);
+    place.write("merged.bin", image);
+    let more = ["--firmware", "merged.bin", "--prefer", "qemu,wokwi,esp-emu"];
+    let done = auto(&place, &["esp-emu"], &more).end().exits(3).says(&[
+        "auto: passed over qemu: it boots no image that `--firmware` names",
+        "auto: passed over wokwi: `wokwi-cli` is not installed; `curl ",
+    ]);
+    assert!(done.stdout.contains(": esp-emu over websocket"), "{done}");
 }
 
 #[test]

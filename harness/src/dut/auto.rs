@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
-use super::{Asked, Dut, qemu};
+use super::{Asked, Dut, emulated, qemu};
 use crate::exit;
 use crate::plan::Refusal;
 
@@ -20,14 +20,26 @@ pub const AUTO: &str = "auto";
 pub enum Kind {
     /// A board on USB
     Board,
+    /// A chip in Espressif's QEMU
+    QemuEsp,
     /// The reference device on QEMU's RISC-V board
     Qemu,
+    /// A chip in Wokwi's simulator
+    Wokwi,
+    /// A chip in Espressif's esp-emulator; only where it is preferred
+    EspEmu,
     /// The reference device as a process on this host
     Native,
 }
 
 /// The order in which they are tried unless told otherwise.
-const ORDER: [Kind; 3] = [Kind::Board, Kind::Qemu, Kind::Native];
+const ORDER: [Kind; 5] = [
+    Kind::Board,
+    Kind::QemuEsp,
+    Kind::Qemu,
+    Kind::Wokwi,
+    Kind::Native,
+];
 
 /// Why a kind is passed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,17 +64,25 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Board => "board",
+            Self::QemuEsp => "qemu-esp",
             Self::Qemu => "qemu",
+            Self::Wokwi => "wokwi",
+            Self::EspEmu => "esp-emu",
             Self::Native => "native",
         }
     }
 
     /// Whether it can be had without building or installing anything, as far as that shows from
     /// outside.
-    fn at_hand(self) -> Result<(), Passed> {
+    fn at_hand(self, asked: &Asked<'_>) -> Result<(), Passed> {
         match self {
-            Self::Board | Self::Native => Ok(()),
+            Self::QemuEsp | Self::Wokwi | Self::EspEmu => emulated::at_hand(self.name(), asked),
+            Self::Qemu | Self::Native if asked.firmware.is_some() => Err(Passed {
+                why: "it boots no image that `--firmware` names".to_owned(),
+                command: None,
+            }),
             Self::Qemu => qemu::at_hand(),
+            Self::Board | Self::Native => Ok(()),
         }
     }
 }
@@ -129,7 +149,7 @@ fn attempt(kind: Kind, asked: &Asked<'_>) -> Result<Option<Dut>, Failed> {
             })),
         };
     }
-    kind.at_hand().map_err(Failed::Passed)?;
+    kind.at_hand(asked).map_err(Failed::Passed)?;
     match Dut::find(kind.name(), asked) {
         Ok(dut) => Ok(Some(dut)),
         Err(refusal) if refusal.exit == exit::BENCH => {

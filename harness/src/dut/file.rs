@@ -1,6 +1,6 @@
 //! A device under test as a file: what the command line would not hold.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::transcript::Transport;
@@ -17,8 +17,10 @@ pub struct DutFile {
     pub path: String,
     /// The device's name in reports.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `wait` or `exec:<command>`.
+    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait` or `exec:<command>`.
     pub target: String,
+    /// The image that an emulated chip boots; `--firmware` overrides it.
+    pub firmware: Option<PathBuf>,
     /// The transports that it speaks, in the order in which they run; `--transport` overrides it.
     #[serde(default)]
     pub transports: Vec<Transport>,

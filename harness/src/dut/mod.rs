@@ -1,11 +1,20 @@
 //! The device under test: how it is named on the command line and how it is started.
 
+mod address;
 mod auto;
+mod emulated;
+mod esp_emu;
+mod fidelity;
 mod file;
+mod image;
 pub(crate) mod native;
 mod qemu;
+mod qemu_esp;
+pub(crate) mod wokwi;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mcp_hil_core::capability::{Permission, Trust};
 use mcp_hil_core::transcript::Transport;
@@ -14,7 +23,10 @@ use mcp_hil_rig::{Command, Process, Target};
 use crate::plan::{Plan, Refusal};
 
 pub use auto::{AUTO, Kind, choose};
+pub use emulated::{Emulated, Emulator};
+pub use fidelity::Fidelity;
 pub use file::{DutFile, MqttFile, ToolsFile};
+pub use image::FlashImage;
 pub use qemu::Qemu;
 
 /// A device under test.
@@ -38,8 +50,10 @@ pub enum How {
         /// What is to be different about it.
         difference: Option<Difference>,
     },
-    /// The reference device on an emulated chip.
+    /// The reference device on an emulated CPU.
     Qemu(Qemu),
+    /// An image of a whole flash on an emulated chip.
+    Emulated(Box<Emulated>),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
@@ -51,6 +65,8 @@ pub enum How {
 pub struct Asked<'a> {
     /// What is to be different about it.
     pub difference: Option<&'a Difference>,
+    /// The image for its flash.
+    pub firmware: Option<&'a Path>,
 }
 
 /// What is different about a reference device.
@@ -86,8 +102,8 @@ impl Difference {
 }
 
 impl Dut {
-    /// Reads a `--dut` argument: `native`, `qemu`, `exec:<command>`, `wait`, or the path of a file.
-    /// Choosing one ([`AUTO`]) is not done here.
+    /// Reads a `--dut` argument: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec:<command>`,
+    /// `wait`, or the path of a file. Choosing one ([`AUTO`]) is not done here.
     ///
     /// # Errors
     ///
@@ -96,7 +112,11 @@ impl Dut {
     pub fn find(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
-            let dut = Self::parse_target(&file.target, asked)?;
+            let asked = Asked {
+                firmware: asked.firmware.or(file.firmware.as_deref()),
+                ..*asked
+            };
+            let dut = Self::parse_target(&file.target, &asked)?;
             return Ok(Self {
                 name: file.name.clone(),
                 file: Some(file),
@@ -112,11 +132,22 @@ impl Dut {
     ///
     /// As there.
     pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
-        Self::find(spec, &Asked { difference })
+        let asked = Asked {
+            difference,
+            ..Asked::default()
+        };
+        Self::find(spec, &asked)
     }
 
     fn parse_target(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
-        let Asked { difference } = *asked;
+        let difference = asked.difference;
+        if emulated::KINDS.contains(&spec) {
+            return Ok(Self {
+                name: spec.to_owned(),
+                how: How::Emulated(Box::new(Emulated::find(spec, asked)?)),
+                file: None,
+            });
+        }
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
                 let program = native::program()?;
@@ -144,8 +175,9 @@ impl Dut {
             _ => {
                 return Err(Refusal::usage(
                     format!(
-                        "unknown device `{spec}`: expected `native`, `qemu`, `exec:<command>`, `wait` \
-                         or a file `*.toml`"
+                        "unknown device `{spec}`: expected `native`, `qemu`, {}, `exec:<command>`, \
+                         `wait` or a file `*.toml`",
+                        emulated::KINDS.map(|kind| format!("`{kind}`")).join(", ")
                     ),
                     "for example `--dut exec:'python3 my_device.py'`",
                 ));
@@ -160,6 +192,15 @@ impl Dut {
                 "leave one of them out",
             ));
         }
+        if asked.firmware.is_some() {
+            return Err(Refusal::usage(
+                format!(
+                    "`--firmware` with `--dut {spec}`: only {} boot one",
+                    emulated::KINDS.map(|kind| format!("`{kind}`")).join(", ")
+                ),
+                "leave one of them out",
+            ));
+        }
         Ok(Self {
             name: name.to_owned(),
             how,
@@ -169,63 +210,31 @@ impl Dut {
 
     /// The kind of target in one word.
     pub fn kind(&self) -> &'static str {
-        match self.how {
+        match &self.how {
             How::Native { .. } => "native",
             How::Qemu(_) => "qemu",
+            How::Emulated(emulated) => emulated.kind(),
             How::Exec(_) => "exec",
             How::Wait => "wait",
         }
-    }
-
-    /// What verdicts about it stand on.
-    pub fn fidelity(&self) -> &'static str {
-        match &self.how {
-            How::Native { difference, .. } => match difference {
-                None => "simulation, no board attached",
-                Some(Difference::Mutant(_)) => "simulation with a seeded defect, no board attached",
-                Some(Difference::Variant(_)) => {
-                    "simulation of a harmless variation, no board attached"
-                }
-            },
-            How::Qemu(qemu) => match &qemu.difference {
-                None => "emulated CPU (RISC-V, QEMU's board `virt`), no board attached",
-                Some(Difference::Mutant(_)) => {
-                    "emulated CPU (RISC-V, QEMU's board `virt`) with a seeded defect, no board \
-                     attached"
-                }
-                Some(Difference::Variant(_)) => {
-                    "emulated CPU (RISC-V, QEMU's board `virt`) with a harmless variation, no \
-                     board attached"
-                }
-            },
-            How::Exec(_) => "a program on this host, no board attached",
-            How::Wait => "a device that somebody else started",
-        }
-    }
-
-    /// What no run with it can show, whatever the verdicts say.
-    pub fn cannot_show(&self) -> impl Iterator<Item = &'static str> {
-        let all: &[&str] = match self.how {
-            How::Native { .. } => &["a chip", "radio", "flash", "power", "timing of a chip"],
-            How::Qemu(_) => &["an ESP32", "radio", "flash", "power", "timing of a chip"],
-            How::Exec(_) => &["a chip", "radio", "flash", "power", "timing of a chip"],
-            How::Wait => &[],
-        };
-        all.iter().copied()
     }
 
     /// The version that the device must tell, where the harness knows what it runs.
     pub fn version(&self) -> Option<&str> {
         match &self.how {
             How::Qemu(qemu) => qemu.version(),
+            // What a seeded defect tells may be another one.
+            How::Emulated(emulated) if emulated.difference.is_some() => None,
+            How::Emulated(emulated) => emulated.image.version.as_deref(),
             How::Native { .. } | How::Exec(_) | How::Wait => None,
         }
     }
 
     /// An address of the harness, as the device sees it.
     pub fn seen(&self, address: &str) -> String {
-        match self.how {
+        match &self.how {
             How::Qemu(_) => qemu::seen(address),
+            How::Emulated(emulated) => emulated.seen(address),
             How::Native { .. } | How::Exec(_) | How::Wait => address.to_owned(),
         }
     }
@@ -236,7 +245,9 @@ impl Dut {
         let ToolsFile { allow, deny } = tools.unwrap_or_default();
         Permission {
             trust: match self.how {
-                How::Native { .. } | How::Qemu(_) | How::Exec(_) => Trust::Simulated,
+                How::Native { .. } | How::Qemu(_) | How::Emulated(_) | How::Exec(_) => {
+                    Trust::Simulated
+                }
                 How::Wait => Trust::WellKnown,
             },
             allow,
@@ -284,6 +295,7 @@ impl Dut {
                 "the console tells how far the image came; a line `sta ip` means that the emulator's \
                  network works"
             }
+            (How::Emulated(emulated), _) => emulated.how_to_connect(),
             (_, Transport::WebSocket) => {
                 "the device must dial the address in MCP_HIL_WS_URL with the token in \
                  MCP_HIL_WS_TOKEN"
@@ -303,15 +315,33 @@ impl Dut {
         match &self.how {
             How::Native { difference, .. } => with(difference.as_ref(), "native"),
             How::Qemu(qemu) => with(qemu.difference.as_ref(), "qemu"),
+            How::Emulated(emulated) => {
+                let image = quote(&emulated.image.path.to_string_lossy());
+                let spec = with(emulated.difference.as_ref(), emulated.kind());
+                format!("{spec} --firmware {image}")
+            }
             How::Exec(command) => format!("exec:{}", quote(command)),
             How::Wait => "wait".into(),
         }
     }
 
-    /// The command that starts it; `None` when somebody else does. One that cannot read its
-    /// environment is told where to dial by this command.
-    pub fn command(&self, ota_url: &str) -> Option<Command> {
+    /// How long its connection is waited for unless told otherwise.
+    pub fn patience(&self) -> Duration {
         match &self.how {
+            How::Native { .. } | How::Qemu(_) | How::Exec(_) => Duration::from_secs(20),
+            How::Emulated(emulated) => emulated.patience(),
+            How::Wait => Duration::from_secs(120),
+        }
+    }
+
+    /// The command that starts it; `None` when somebody else does. One that cannot read its
+    /// environment is told where to dial by this command. What it needs is left in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written.
+    pub fn command(&self, ota_url: &str, folder: &Path) -> io::Result<Option<Command>> {
+        Ok(match &self.how {
             How::Native {
                 program,
                 difference,
@@ -325,16 +355,28 @@ impl Dut {
                 })
             }
             How::Qemu(qemu) => Some(qemu.command(ota_url)),
+            How::Emulated(emulated) => Some(emulated.boot(ota_url, folder)?),
             How::Exec(line) => Some(Command::shell(line)),
             How::Wait => None,
-        }
+        })
     }
 
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
-    pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
-        let Some(command) = self.command(ota_url) else {
-            return Target::Wait;
+    ///
+    /// # Errors
+    ///
+    /// The run's folder cannot be written.
+    pub fn target(
+        &self,
+        plan: &Plan,
+        transport: Transport,
+        url: &str,
+        ota_url: &str,
+    ) -> io::Result<Target> {
+        let folder = plan.lane_folder(transport);
+        let Some(command) = self.command(ota_url, &folder)? else {
+            return Ok(Target::Wait);
         };
         let command = command
             .env("MCP_HIL_TRANSPORT", transport.name())
@@ -352,8 +394,13 @@ impl Dut {
                 .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic)
                 .env("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &plan.mqtt.subscribe_topic),
         };
-        Target::Process(Process::new(command))
+        Ok(Target::Process(Process::new(command)))
     }
+}
+
+/// Where cargo puts what it builds in a source tree.
+fn target_folder(tree: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from)
 }
 
 fn with(difference: Option<&Difference>, word: &str) -> String {

@@ -126,6 +126,7 @@ pub async fn run(
             target: GATEWAY.into(),
             transport: plan.output.transport().into(),
             fidelity: "a gateway between a caller and a device that the harness plays".into(),
+            level: String::new(),
             cannot_show: Vec::new(),
         }],
         cases: plan.rows.len() + 1,

@@ -99,6 +99,7 @@ pub(crate) fn started() -> RunStarted {
             target: "native".into(),
             transport: "websocket".into(),
             fidelity: "simulation, no board attached".into(),
+            level: "host process".into(),
             cannot_show: Vec::new(),
         }],
         cases: 41,
