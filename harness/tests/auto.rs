@@ -89,8 +89,18 @@ fn an_image_for_a_chip_is_booted_by_what_has_that_chip() {
     image[12..14].copy_from_slice(&[0x0d, 0]);
     image[0x8000..0x8002].copy_from_slice(&[0xaa, 0x50]);
     place.write("merged.bin", image);
-    let more = ["--firmware", "merged.bin", "--prefer", "qemu,wokwi,esp-emu"];
-    let done = auto(&place, &["esp-emu"], &more).end().exits(3).says(&[
+    let more = [
+        "--firmware",
+        "merged.bin",
+        "--prefer",
+        "qemu-esp,qemu,wokwi,esp-emu",
+    ];
+    let script = "case $2 in help) echo 'esp32c3'; esac";
+    let no_c6 = place.write("qemu-esp", format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(&no_c6, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = auto(&place, &["esp-emu"], &more).env("MCP_HIL_QEMU_ESP", no_c6);
+    let done = run.end().exits(3).says(&[
+        "auto: passed over qemu-esp: it has no esp32c6",
         "auto: passed over qemu: it boots no image that `--firmware` names",
         "auto: passed over wokwi: `wokwi-cli` is not installed; `curl ",
     ]);

@@ -74,14 +74,14 @@ impl Kind {
 
     /// Whether it can be had without building or installing anything, as far as that shows from
     /// outside.
-    fn at_hand(self, asked: &Asked<'_>) -> Result<(), Passed> {
+    fn at_hand(self, asked: &Asked<'_>) -> Result<(), Failed> {
         match self {
             Self::QemuEsp | Self::Wokwi | Self::EspEmu => emulated::at_hand(self.name(), asked),
-            Self::Qemu | Self::Native if asked.firmware.is_some() => Err(Passed {
+            Self::Qemu | Self::Native if asked.firmware.is_some() => Err(Failed::Passed(Passed {
                 why: "it boots no image that `--firmware` names".to_owned(),
                 command: None,
-            }),
-            Self::Qemu => qemu::at_hand(),
+            })),
+            Self::Qemu => qemu::at_hand().map_err(Failed::Passed),
             Self::Board | Self::Native => Ok(()),
         }
     }
@@ -128,7 +128,8 @@ pub fn choose(
 }
 
 /// Why an attempt gave no device.
-enum Failed {
+#[derive(Debug)]
+pub(super) enum Failed {
     /// Another kind may do.
     Passed(Passed),
     /// No other kind would.
@@ -149,7 +150,7 @@ fn attempt(kind: Kind, asked: &Asked<'_>) -> Result<Option<Dut>, Failed> {
             })),
         };
     }
-    kind.at_hand(asked).map_err(Failed::Passed)?;
+    kind.at_hand(asked)?;
     match Dut::find(kind.name(), asked) {
         Ok(dut) => Ok(Some(dut)),
         Err(refusal) if refusal.exit == exit::BENCH => {

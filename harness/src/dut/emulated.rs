@@ -8,7 +8,7 @@ use std::time::Duration;
 use mcp_hil_rig::Command;
 use serde_json::{Map, Value};
 
-use super::auto::Passed;
+use super::auto::{Failed, Passed};
 use super::image::FlashImage;
 use super::{Asked, Difference, address, esp_emu, qemu_esp, wokwi};
 use crate::plan::Refusal;
@@ -42,20 +42,25 @@ pub struct Emulated {
 /// The names of these targets.
 pub(super) const KINDS: [&str; 3] = [qemu_esp::KIND, esp_emu::KIND, wokwi::KIND];
 
-/// Whether an emulator is installed and there is something to boot, or else what is in the way.
-pub(super) fn at_hand(kind: &str, asked: &Asked<'_>) -> Result<(), Passed> {
-    match kind {
-        qemu_esp::KIND => qemu_esp::at_hand()?,
-        esp_emu::KIND => esp_emu::at_hand()?,
-        _ => wokwi::at_hand()?,
-    }
-    if asked.firmware.is_none() && !super::image::is_built() {
-        return Err(Passed {
-            why: "there is no image to boot: `--firmware FILE.bin` names one".to_owned(),
-            command: None,
-        });
-    }
-    Ok(())
+/// Whether an emulator is installed and there is something to boot that it has the chip for, or else
+/// what is in the way.
+pub(super) fn at_hand(kind: &str, asked: &Asked<'_>) -> Result<(), Failed> {
+    let image = match asked.firmware.is_some() || super::image::is_built() {
+        true => Some(FlashImage::find(kind, asked).map_err(Failed::Refused)?),
+        false => None,
+    };
+    let (installed, has_chip): (_, fn(&str) -> bool) = match kind {
+        qemu_esp::KIND => (qemu_esp::at_hand(), qemu_esp::has_chip),
+        esp_emu::KIND => (esp_emu::at_hand(), esp_emu::has_chip),
+        _ => (wokwi::at_hand(), wokwi::has_chip),
+    };
+    installed.map_err(Failed::Passed)?;
+    let why = match image {
+        Some(image) if has_chip(image.chip) => return Ok(()),
+        Some(image) => format!("it has no {}", image.chip),
+        None => "there is no image to boot; `--firmware FILE.bin` names one".to_owned(),
+    };
+    Err(Failed::Passed(Passed { why, command: None }))
 }
 
 impl Emulated {

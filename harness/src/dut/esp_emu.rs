@@ -36,6 +36,11 @@ pub struct EspEmu {
     program: PathBuf,
 }
 
+/// Whether it has a chip.
+pub(super) fn has_chip(chip: &str) -> bool {
+    CHIPS.contains(&chip)
+}
+
 /// Whether it is installed, or else what is in the way.
 pub(super) fn at_hand() -> Result<(), Passed> {
     match program(VARIABLE, PROGRAM) {
@@ -50,7 +55,7 @@ pub(super) fn at_hand() -> Result<(), Passed> {
 impl EspEmu {
     /// Finds the program.
     pub(super) fn find(image: &FlashImage) -> Result<Self, Refusal> {
-        if !CHIPS.contains(&image.chip) {
+        if !has_chip(image.chip) {
             return Err(Refusal::usage(
                 format!(
                     "`--dut {KIND}` with an image for `{}`: expected one of {}",

@@ -48,6 +48,11 @@ pub struct QemuEsp {
     roms: Option<PathBuf>,
 }
 
+/// Whether it has a chip.
+pub(super) fn has_chip(chip: &str) -> bool {
+    CHIPS.iter().any(|(known, _)| *known == chip)
+}
+
 /// Whether it is installed, or else what is in the way.
 pub(super) fn at_hand() -> Result<(), Passed> {
     let is_here = CHIPS

@@ -58,6 +58,11 @@ pub struct Wokwi {
     board: &'static str,
 }
 
+/// Whether it has a chip.
+pub(super) fn has_chip(chip: &str) -> bool {
+    BOARDS.iter().any(|(known, _)| *known == chip)
+}
+
 /// Whether it can be used, or else what is in the way.
 pub(super) fn at_hand() -> Result<(), Passed> {
     if program(CLI_VARIABLE, CLI).is_none() {
