@@ -245,10 +245,12 @@ impl Dut {
         let ToolsFile { allow, deny } = tools.unwrap_or_default();
         Permission {
             trust: match self.how {
+                How::Wait => Trust::WellKnown,
+                // What a program brings up may be a board, and have motors.
+                How::Exec(_) if self.fidelity() == Fidelity::Board => Trust::WellKnown,
                 How::Native { .. } | How::Qemu(_) | How::Emulated(_) | How::Exec(_) => {
                     Trust::Simulated
                 }
-                How::Wait => Trust::WellKnown,
             },
             allow,
             deny,

@@ -100,7 +100,7 @@ pub(crate) fn started() -> RunStarted {
             transport: "websocket".into(),
             fidelity: "simulation, no board attached".into(),
             level: "host process".into(),
-            cannot_show: Vec::new(),
+            cannot_show: vec!["radio".into(), "flash".into()],
         }],
         cases: 41,
     }
