@@ -214,8 +214,9 @@ fn what_cannot_be_booted_is_refused(
         .says(says);
 }
 
-/// A gateway that says on a pipe where it listens, and a simulator that does nothing without it.
-fn wokwi(place: &Place, token: Option<&str>) -> Hil {
+/// A gateway that says on a pipe where it listens, and a simulator that does nothing without it, in
+/// which a device runs.
+fn wokwi(place: &Place, token: Option<&str>, device: &str) -> Hil {
     let listening = place.path("listening");
     let mode = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
     nix::unistd::mkfifo(&listening, mode).unwrap();
@@ -224,7 +225,9 @@ fn wokwi(place: &Place, token: Option<&str>) -> Hil {
         place,
         "gateway",
         &format!(
-            "[ \"$1\" = --listenPort ] || exit 1\necho \"$2\" >'{listening}'; exec sleep 1000"
+            "[ \"$1\" = --listenPort ] || exit 1
+             [ -z \"$ALIVE\" ] || exec 5>\"$ALIVE\"
+             echo \"$2\" >'{listening}'; exec sleep 1000"
         ),
     );
     let cli = program(
@@ -237,7 +240,7 @@ fn wokwi(place: &Place, token: Option<&str>) -> Hil {
              grep -q \"gateway = 'ws://localhost:$port'\" wokwi.toml || exit 1
              echo 'Connected to Wokwi Simulation API 1.0.0'; echo \"$@\"
              echo \"the token is $WOKWI_CLI_TOKEN\"; echo 'Starting simulation...'
-             {DEVICE}"
+             {device}"
         ),
     );
     image(place, 0x0d, 0, b"");
@@ -264,7 +267,7 @@ fn wokwi(place: &Place, token: Option<&str>) -> Hil {
 fn firmware_in_wokwis_simulator_is_judged_and_the_token_is_written_nowhere() {
     let place = Place::new();
     let token = "wok_1234567890abcdef";
-    let done = wokwi(&place, Some(token))
+    let done = wokwi(&place, Some(token), DEVICE)
         .end()
         .exits(0)
         .prints(&["emulated chip (esp32c6, Wokwi), no board attached"]);
@@ -288,10 +291,35 @@ fn firmware_in_wokwis_simulator_is_judged_and_the_token_is_written_nowhere() {
     assert!(written.starts_with(beginning), "{written}");
 }
 
+#[rstest]
+#[case::dies("echo 'API Error: out of minutes'; exit 1", "out of minutes")]
+#[case::hangs("trap '' TERM; sleep 1000 & wait", "Starting simulation...")]
+fn a_simulation_in_trouble_is_trouble_of_the_bench_and_takes_the_gateway_with_it(
+    #[case] device: &str,
+    #[case] console: &str,
+) {
+    let place = Place::new();
+    let pipe = place.pipe("alive");
+    let done = wokwi(&place, Some("wok_1234567890abcdef"), device)
+        .env("ALIVE", &pipe.path)
+        .arg("--connect-deadline")
+        .arg("2")
+        .end();
+    pipe.opened();
+    pipe.closed();
+    done.exits(3);
+    let report = place.report();
+    let told = report["summary"]["bench_error"].as_str().unwrap();
+    for part in [console, "hint: ", "`Wokwi-GUEST`", "wokwigw"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("wok_1234567890abcdef"), "{told}");
+}
+
 #[test]
 fn without_a_token_there_is_no_simulation() {
     let place = Place::new();
-    wokwi(&place, None)
+    wokwi(&place, None, DEVICE)
         .end()
         .exits(3)
         .says(&["WOKWI_CLI_TOKEN is not set", "hint: "]);

@@ -209,6 +209,12 @@ impl Hil {
         self
     }
 
+    /// With a further argument.
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.0.arg(arg);
+        self
+    }
+
     /// With another standard output.
     pub(crate) fn stdout(mut self, to: impl Into<Stdio>) -> Self {
         self.0.stdout(to);
