@@ -424,7 +424,7 @@ impl Bench {
     /// A plan of the standard suite, as the command line makes it.
     fn plan(&self) -> Result<Plan> {
         let folder = self.folder.display().to_string();
-        match Cli::parse_from(["mcp-hil", "run", "--out", &folder]).command {
+        match Cli::parse_from(["mcp-hil", "run", "--dut", "native", "--out", &folder]).command {
             CliCommand::Run(arguments) => Ok(Plan::new(&arguments)?),
             _ => Err("`run` is a run".into()),
         }

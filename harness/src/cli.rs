@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use mcp_hil_core::transcript::Transport;
 use mcp_hil_rig::flash::{Chip, FlashSize};
 
+use crate::dut::{AUTO, Kind};
+
 /// How long an answer is waited for unless told otherwise, in seconds: real cameras take long.
 const DEFAULT_DEADLINE: f64 = 10.0;
 
@@ -56,11 +58,27 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// The device: `native` (the reference device as a process), `qemu` (the same on an emulated
-    /// RISC-V board), `exec:<command>` (any program), `wait` (a device that somebody else starts),
-    /// or a file `*.toml` that tells more of it
-    #[arg(long, value_name = "DEVICE", default_value = "native")]
+    /// The device: `auto` (the one closest to a chip that is at hand), `native` (the reference
+    /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
+    /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
+    /// `exec:<command>` (any program), `wait` (a device that somebody else starts), or a file
+    /// `*.toml` that tells more of it
+    #[arg(long, value_name = "DEVICE", default_value = AUTO)]
     pub dut: String,
+
+    /// The image of a whole flash that an emulated ESP32 boots, as `idf.py merge-bin` makes it
+    #[arg(long, value_name = "FILE")]
+    pub firmware: Option<PathBuf>,
+
+    /// What `--dut auto` tries, in this order, and nothing else [default: all]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        env = "MCP_HIL_PREFER"
+    )]
+    pub prefer: Vec<Kind>,
 
     /// What is under test: a device, or a volume gateway between a caller and a device
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Sut::Device)]
@@ -150,7 +168,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_DEADLINE, value_parser = seconds, allow_negative_numbers = true)]
     pub deadline: f64,
 
-    /// How long to wait for the device to connect, in seconds [default: 20; 120 with `wait`]
+    /// How long to wait for the device to connect, in seconds [default: 20; 30 on an emulated ESP32,
+    /// 90 in Wokwi's cloud; 120 with `wait`]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub connect_deadline: Option<f64>,
 

@@ -65,14 +65,18 @@ pub struct RunStarted {
 /// A device under test, as planned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DutInfo {
-    /// Its name: `native`, `qemu`, `exec`, `wait` or the name of its file.
+    /// Its name: that of its target, or the name in its file.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `exec` or `wait`.
+    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
     pub target: String,
     /// The transport.
     pub transport: String,
     /// What the verdicts stand on, in words: `simulation, no board attached`.
     pub fidelity: String,
+    /// The same in one of few words: `board`, `emulated chip`, `emulated CPU`, `host process`, or
+    /// `unknown`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub level: String,
     /// What no run with it can show, whatever the verdicts say: `flash`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cannot_show: Vec<String>,

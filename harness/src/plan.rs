@@ -16,7 +16,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::cli::RunArgs;
-use crate::dut::{Difference, Dut, How};
+use crate::dut::wokwi::TOKEN_VARIABLE;
+use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
 use crate::exit;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
@@ -143,7 +144,15 @@ impl Plan {
         let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
-        let dut = Dut::parse(&args.dut, difference.as_ref())?;
+        let asked = Asked {
+            difference: difference.as_ref(),
+            firmware: args.firmware.as_deref(),
+        };
+        let dut = if args.dut == AUTO {
+            choose(&args.prefer, &asked, &mut |line| eprintln!("{line}"))?
+        } else {
+            Dut::find(&args.dut, &asked)?
+        };
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args
@@ -167,7 +176,7 @@ impl Plan {
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
             .connect_deadline
-            .unwrap_or(if waits { 120.0 } else { 20.0 });
+            .map_or_else(|| dut.patience(), Duration::from_secs_f64);
         let listen = args
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
@@ -199,7 +208,7 @@ impl Plan {
             configured_token,
             token,
             deadline: Duration::from_secs_f64(args.deadline),
-            connect_deadline: Duration::from_secs_f64(connect),
+            connect_deadline: connect,
             run,
             today: started.chars().take(10).collect(),
             started,
@@ -247,12 +256,18 @@ impl Plan {
             value: value.to_owned(),
             mark,
         };
-        vec![
+        let mut secrets = vec![
             secret(&self.configured_token, "${MCP_HIL_WS_TOKEN}"),
             secret(&self.mqtt.password, "${MCP_HIL_MQTT_PASSWORD}"),
             secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
             secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
-        ]
+        ];
+        // A device inherits it, and may print it.
+        let cloud = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
+        if cloud.len() >= SHORTEST_TOKEN {
+            secrets.push(secret(&cloud, "${WOKWI_CLI_TOKEN}"));
+        }
+        secrets
     }
 
     /// The configuration that a device gets when it asks for it.

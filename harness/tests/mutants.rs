@@ -71,7 +71,7 @@ fn run(native: &Path, name: &str, arguments: &[&str]) -> Record {
     let _ = std::fs::remove_dir_all(&out);
     let output = Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
         .env("MCP_HIL_NATIVE", native)
-        .arg("run")
+        .args(["run", "--dut", "native"])
         .args([
             "--rules",
             "xiaozhi",

@@ -228,6 +228,7 @@ fn the_first_lines_name_every_device() {
         target: "exec".into(),
         transport: "mqtt".into(),
         fidelity: "a program of yours".into(),
+        level: "host process".into(),
         cannot_show: Vec::new(),
     });
     insta::assert_snapshot!(

@@ -15,8 +15,11 @@ pub const STATUS_TOOL: &str = "self.get_device_status";
 /// The tool that takes a picture and asks the backend about it.
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
+/// What only a board has, and no emulator and no process.
+pub const SILICON: &str = "silicon";
+
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 35] = [
+pub const ALL: [&str; 36] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -52,6 +55,7 @@ pub const ALL: [&str; 35] = [
     "camera",
     "channel",
     "memory",
+    SILICON,
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.

@@ -22,4 +22,4 @@ pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;
 pub use link::{Handshake, Incoming, Link, LinkLost};
-pub use target::{Command, LONGEST_INPUT, Process, Target, TargetOutput};
+pub use target::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use mcp_hil_core::limits::MAX_CONSOLE_LINE_BYTES;
-use mcp_hil_rig::{Command, LONGEST_INPUT, Process, RigError, Target, TargetOutput};
+use mcp_hil_rig::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, RigError, Target, TargetOutput};
 use rstest::rstest;
 use tokio::{
     task::JoinHandle,
@@ -411,4 +411,77 @@ fn futures_are_send() {
         target.stop().await;
         target.next().await
     });
+}
+
+/// A program that dials its console, as emulators do, and says there and on its output what it likes.
+fn dials(script: &str) -> Command {
+    let line = format!("exec 3<>/dev/tcp/127.0.0.1/$1 || exit 9\n{script}");
+    Command::direct("bash")
+        .arg("-c")
+        .arg(line)
+        .arg("bash")
+        .arg(CONSOLE_PORT)
+        .input("config {}\n")
+        .dials_console("Waiting for")
+}
+
+#[tokio::test]
+async fn a_console_that_is_dialled_is_read_beside_the_output_and_input_comes_when_it_is_asked_for()
+{
+    let script =
+        "echo boot >&3; echo 'Waiting for a line' >&3; read -r told <&3; echo \"told $told\" >&3
+        echo 'reset' >&3; echo 'Waiting for a line' >&3; read -r told <&3; echo \"again $told\" >&3
+        printf 'the end' >&3; exec 3>&-; echo 'of the emulator'; exit 4";
+    let mut process = Process::new(dials(script));
+    process.start().await.unwrap();
+    let all = all(&mut process).await;
+    let console: Vec<_> = all
+        .iter()
+        .filter(|said| **said != line("of the emulator"))
+        .cloned()
+        .collect();
+    assert_eq!(
+        console,
+        [
+            line("boot"),
+            line("Waiting for a line"),
+            line("told config {}"),
+            line("reset"),
+            line("Waiting for a line"),
+            line("again config {}"),
+            line("the end"),
+            exited("exited with code 4"),
+        ]
+    );
+    assert!(all.contains(&line("of the emulator")), "{all:?}");
+}
+
+#[tokio::test]
+async fn a_program_that_never_dials_its_console_can_be_started_again() {
+    let mut process = Process::new(Command {
+        dials_console: true,
+        ..Command::shell("echo \"$PPID\" >/dev/null; exec sleep 1000")
+    });
+    for _ in 0..3 {
+        process.start().await.unwrap();
+        assert!(process.is_running());
+    }
+    process.stop().await;
+    assert_eq!(process.try_next(), None);
+}
+
+#[tokio::test]
+async fn what_was_written_to_a_dialled_console_is_there_without_waiting() {
+    let mut process = Process::new(dials(
+        "echo 'Waiting for' >&3; read -r told <&3; echo answered >&3; echo done; exec sleep 1000",
+    ));
+    process.start().await.unwrap();
+    let mut seen = Vec::new();
+    while !seen.contains(&line("done")) {
+        seen.push(next(&mut process).await);
+    }
+    process.catch_up();
+    seen.extend(std::iter::from_fn(|| process.try_next()));
+    assert!(seen.contains(&line("answered")), "{seen:?}");
+    process.stop().await;
 }

@@ -1,11 +1,12 @@
 //! A device under test as a file: what the command line would not hold.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::transcript::Transport;
 use serde::Deserialize;
 
+use super::Fidelity;
 use crate::plan::Refusal;
 
 /// A file such as `ci/duts/kitchen.toml`.
@@ -17,8 +18,13 @@ pub struct DutFile {
     pub path: String,
     /// The device's name in reports.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `wait` or `exec:<command>`.
+    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait` or `exec:<command>`.
     pub target: String,
+    /// What it is, where `exec` and `wait` cannot know: `board`, `emulated chip`, `emulated CPU` or
+    /// `host process`.
+    pub fidelity: Option<Fidelity>,
+    /// The image that an emulated chip boots; `--firmware` overrides it.
+    pub firmware: Option<PathBuf>,
     /// The transports that it speaks, in the order in which they run; `--transport` overrides it.
     #[serde(default)]
     pub transports: Vec<Transport>,

@@ -1,10 +1,20 @@
 //! The device under test: how it is named on the command line and how it is started.
 
+mod address;
+mod auto;
+mod emulated;
+mod esp_emu;
+mod fidelity;
 mod file;
+mod image;
 pub(crate) mod native;
 mod qemu;
+mod qemu_esp;
+pub(crate) mod wokwi;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use mcp_hil_core::capability::{Permission, Trust};
 use mcp_hil_core::transcript::Transport;
@@ -12,7 +22,11 @@ use mcp_hil_rig::{Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
 
+pub use auto::{AUTO, Kind, choose};
+pub use emulated::{Emulated, Emulator};
+pub use fidelity::Fidelity;
 pub use file::{DutFile, MqttFile, ToolsFile};
+pub use image::FlashImage;
 pub use qemu::Qemu;
 
 /// A device under test.
@@ -36,12 +50,23 @@ pub enum How {
         /// What is to be different about it.
         difference: Option<Difference>,
     },
-    /// The reference device on an emulated chip.
+    /// The reference device on an emulated CPU.
     Qemu(Qemu),
+    /// An image of a whole flash on an emulated chip.
+    Emulated(Box<Emulated>),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
     Wait,
+}
+
+/// What is asked of a device beside its name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// What is to be different about it.
+    pub difference: Option<&'a Difference>,
+    /// The image for its flash.
+    pub firmware: Option<&'a Path>,
 }
 
 /// What is different about a reference device.
@@ -77,26 +102,52 @@ impl Difference {
 }
 
 impl Dut {
-    /// Reads a `--dut` argument: `native`, `qemu`, `exec:<command>`, `wait`, or the path of a file.
+    /// Reads a `--dut` argument: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec:<command>`,
+    /// `wait`, or the path of a file. Choosing one ([`AUTO`]) is not done here.
     ///
     /// # Errors
     ///
     /// Another word, an empty command, a reference device that is neither built nor buildable, or
     /// an emulator that is not installed.
-    pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+    pub fn find(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
-            let dut = Self::parse_target(&file.target, difference)?;
+            let asked = Asked {
+                firmware: asked.firmware.or(file.firmware.as_deref()),
+                ..*asked
+            };
+            let dut = Self::parse_target(&file.target, &asked)?;
             return Ok(Self {
                 name: file.name.clone(),
                 file: Some(file),
                 ..dut
             });
         }
-        Self::parse_target(spec, difference)
+        Self::parse_target(spec, asked)
     }
 
-    fn parse_target(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+    /// [`find`](Self::find) without more than a difference.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn parse(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
+        let asked = Asked {
+            difference,
+            ..Asked::default()
+        };
+        Self::find(spec, &asked)
+    }
+
+    fn parse_target(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
+        let difference = asked.difference;
+        if emulated::KINDS.contains(&spec) {
+            return Ok(Self {
+                name: spec.to_owned(),
+                how: How::Emulated(Box::new(Emulated::find(spec, asked)?)),
+                file: None,
+            });
+        }
         let (name, how) = match spec.split_once(':') {
             None if spec == "native" => {
                 let program = native::program()?;
@@ -124,8 +175,9 @@ impl Dut {
             _ => {
                 return Err(Refusal::usage(
                     format!(
-                        "unknown device `{spec}`: expected `native`, `qemu`, `exec:<command>`, `wait` \
-                         or a file `*.toml`"
+                        "unknown device `{spec}`: expected `native`, `qemu`, {}, `exec:<command>`, \
+                         `wait` or a file `*.toml`",
+                        emulated::KINDS.map(|kind| format!("`{kind}`")).join(", ")
                     ),
                     "for example `--dut exec:'python3 my_device.py'`",
                 ));
@@ -140,6 +192,15 @@ impl Dut {
                 "leave one of them out",
             ));
         }
+        if asked.firmware.is_some() {
+            return Err(Refusal::usage(
+                format!(
+                    "`--firmware` with `--dut {spec}`: only {} boot one",
+                    emulated::KINDS.map(|kind| format!("`{kind}`")).join(", ")
+                ),
+                "leave one of them out",
+            ));
+        }
         Ok(Self {
             name: name.to_owned(),
             how,
@@ -149,63 +210,31 @@ impl Dut {
 
     /// The kind of target in one word.
     pub fn kind(&self) -> &'static str {
-        match self.how {
+        match &self.how {
             How::Native { .. } => "native",
             How::Qemu(_) => "qemu",
+            How::Emulated(emulated) => emulated.kind(),
             How::Exec(_) => "exec",
             How::Wait => "wait",
         }
-    }
-
-    /// What verdicts about it stand on.
-    pub fn fidelity(&self) -> &'static str {
-        match &self.how {
-            How::Native { difference, .. } => match difference {
-                None => "simulation, no board attached",
-                Some(Difference::Mutant(_)) => "simulation with a seeded defect, no board attached",
-                Some(Difference::Variant(_)) => {
-                    "simulation of a harmless variation, no board attached"
-                }
-            },
-            How::Qemu(qemu) => match &qemu.difference {
-                None => "emulated CPU (RISC-V, QEMU's board `virt`), no board attached",
-                Some(Difference::Mutant(_)) => {
-                    "emulated CPU (RISC-V, QEMU's board `virt`) with a seeded defect, no board \
-                     attached"
-                }
-                Some(Difference::Variant(_)) => {
-                    "emulated CPU (RISC-V, QEMU's board `virt`) with a harmless variation, no \
-                     board attached"
-                }
-            },
-            How::Exec(_) => "a program on this host, no board attached",
-            How::Wait => "a device that somebody else started",
-        }
-    }
-
-    /// What no run with it can show, whatever the verdicts say.
-    pub fn cannot_show(&self) -> impl Iterator<Item = &'static str> {
-        let all: &[&str] = match self.how {
-            How::Native { .. } => &["a chip", "radio", "flash", "power", "timing of a chip"],
-            How::Qemu(_) => &["an ESP32", "radio", "flash", "power", "timing of a chip"],
-            How::Exec(_) => &["a chip", "radio", "flash", "power", "timing of a chip"],
-            How::Wait => &[],
-        };
-        all.iter().copied()
     }
 
     /// The version that the device must tell, where the harness knows what it runs.
     pub fn version(&self) -> Option<&str> {
         match &self.how {
             How::Qemu(qemu) => qemu.version(),
+            // What a seeded defect tells may be another one.
+            How::Emulated(emulated) if emulated.difference.is_some() => None,
+            How::Emulated(emulated) => emulated.image.version.as_deref(),
             How::Native { .. } | How::Exec(_) | How::Wait => None,
         }
     }
 
     /// An address of the harness, as the device sees it.
     pub fn seen(&self, address: &str) -> String {
-        match self.how {
+        match &self.how {
             How::Qemu(_) => qemu::seen(address),
+            How::Emulated(emulated) => emulated.seen(address),
             How::Native { .. } | How::Exec(_) | How::Wait => address.to_owned(),
         }
     }
@@ -216,8 +245,12 @@ impl Dut {
         let ToolsFile { allow, deny } = tools.unwrap_or_default();
         Permission {
             trust: match self.how {
-                How::Native { .. } | How::Qemu(_) | How::Exec(_) => Trust::Simulated,
                 How::Wait => Trust::WellKnown,
+                // What a program brings up may be a board, and have motors.
+                How::Exec(_) if self.fidelity() == Fidelity::Board => Trust::WellKnown,
+                How::Native { .. } | How::Qemu(_) | How::Emulated(_) | How::Exec(_) => {
+                    Trust::Simulated
+                }
             },
             allow,
             deny,
@@ -264,6 +297,7 @@ impl Dut {
                 "the console tells how far the image came; a line `sta ip` means that the emulator's \
                  network works"
             }
+            (How::Emulated(emulated), _) => emulated.how_to_connect(),
             (_, Transport::WebSocket) => {
                 "the device must dial the address in MCP_HIL_WS_URL with the token in \
                  MCP_HIL_WS_TOKEN"
@@ -283,15 +317,33 @@ impl Dut {
         match &self.how {
             How::Native { difference, .. } => with(difference.as_ref(), "native"),
             How::Qemu(qemu) => with(qemu.difference.as_ref(), "qemu"),
+            How::Emulated(emulated) => {
+                let image = quote(&emulated.image.path.to_string_lossy());
+                let spec = with(emulated.difference.as_ref(), emulated.kind());
+                format!("{spec} --firmware {image}")
+            }
             How::Exec(command) => format!("exec:{}", quote(command)),
             How::Wait => "wait".into(),
         }
     }
 
-    /// The command that starts it; `None` when somebody else does. One that cannot read its
-    /// environment is told where to dial by this command.
-    pub fn command(&self, ota_url: &str) -> Option<Command> {
+    /// How long its connection is waited for unless told otherwise.
+    pub fn patience(&self) -> Duration {
         match &self.how {
+            How::Native { .. } | How::Qemu(_) | How::Exec(_) => Duration::from_secs(20),
+            How::Emulated(emulated) => emulated.patience(),
+            How::Wait => Duration::from_secs(120),
+        }
+    }
+
+    /// The command that starts it; `None` when somebody else does. One that cannot read its
+    /// environment is told where to dial by this command. What it needs is left in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written.
+    pub fn command(&self, ota_url: &str, folder: &Path) -> io::Result<Option<Command>> {
+        Ok(match &self.how {
             How::Native {
                 program,
                 difference,
@@ -305,16 +357,28 @@ impl Dut {
                 })
             }
             How::Qemu(qemu) => Some(qemu.command(ota_url)),
+            How::Emulated(emulated) => Some(emulated.boot(ota_url, folder)?),
             How::Exec(line) => Some(Command::shell(line)),
             How::Wait => None,
-        }
+        })
     }
 
     /// The target, not yet started. It is told by its environment where to dial; the names are a
     /// public contract.
-    pub fn target(&self, plan: &Plan, transport: Transport, url: &str, ota_url: &str) -> Target {
-        let Some(command) = self.command(ota_url) else {
-            return Target::Wait;
+    ///
+    /// # Errors
+    ///
+    /// The run's folder cannot be written.
+    pub fn target(
+        &self,
+        plan: &Plan,
+        transport: Transport,
+        url: &str,
+        ota_url: &str,
+    ) -> io::Result<Target> {
+        let folder = plan.lane_folder(transport);
+        let Some(command) = self.command(ota_url, &folder)? else {
+            return Ok(Target::Wait);
         };
         let command = command
             .env("MCP_HIL_TRANSPORT", transport.name())
@@ -332,8 +396,13 @@ impl Dut {
                 .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic)
                 .env("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &plan.mqtt.subscribe_topic),
         };
-        Target::Process(Process::new(command))
+        Ok(Target::Process(Process::new(command)))
     }
+}
+
+/// Where cargo puts what it builds in a source tree.
+fn target_folder(tree: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from)
 }
 
 fn with(difference: Option<&Difference>, word: &str) -> String {

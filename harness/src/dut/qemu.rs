@@ -3,14 +3,15 @@
 //! The image is told on its console what it is to be. Its network is QEMU's own: the host's loopback
 //! has another address there.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use mcp_hil_rig::Command;
 use serde_json::{Map, Value};
 
-use super::Difference;
+use super::auto::Passed;
+use super::emulated::program;
+use super::{Difference, address, target_folder};
 use crate::plan::Refusal;
 
 /// The emulator, and the variable that names another one.
@@ -22,6 +23,9 @@ const IMAGE_VARIABLE: &str = "MCP_HIL_QEMU_IMAGE";
 
 /// The script that builds images, from the root of the source tree.
 const BUILD: &str = "ci/firmware.sh";
+
+/// Where that leaves the image, below cargo's target folder.
+const BUILT: &str = "firmware/riscv32imac-unknown-none-elf/release/mcp-hil-virt";
 
 /// What stands in an image before its version, and after it.
 const MARK: &str = "mcp-hil-image=virt ";
@@ -101,43 +105,48 @@ impl Qemu {
     }
 }
 
-/// An address of the host, as `host:port` or in a URL, as it is seen in the emulator's network.
-/// Only the loopback is another one there.
-pub(super) fn seen(address: &str) -> String {
-    let (scheme, rest) = match address.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), address),
-    };
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, format!(":{port}")),
-        _ => (authority, String::new()),
-    };
-    let is_loopback = host == "localhost"
-        || host
-            .parse()
-            .is_ok_and(|ip: IpAddr| ip.is_loopback() || ip.is_unspecified());
-    let host = if is_loopback { HOST } else { host };
-    format!("{scheme}{host}{port}{path}")
+/// An address of the host, as it is seen in the emulator's network.
+pub(super) fn seen(text: &str) -> String {
+    address::seen(text, HOST)
 }
 
 fn emulator() -> Result<PathBuf, Refusal> {
-    if let Some(named) = std::env::var_os(EMULATOR_VARIABLE) {
-        return Ok(named.into());
+    program(EMULATOR_VARIABLE, EMULATOR).ok_or_else(|| {
+        Refusal::bench(
+            format!("the emulator `{EMULATOR}` is not installed: expected it on the PATH"),
+            "`apt-get install qemu-system-misc` (Debian, Ubuntu), `dnf install qemu-system-riscv` \
+             (Fedora) or `brew install qemu` (macOS) brings it; MCP_HIL_QEMU names a program elsewhere",
+        )
+    })
+}
+
+/// Whether the emulator is installed and an image was built, or else what is in the way. An image that
+/// was built may still be built anew for a change of its source.
+pub(super) fn at_hand() -> Result<(), Passed> {
+    if emulator().is_err() {
+        let install = if cfg!(target_os = "macos") {
+            "brew install qemu"
+        } else {
+            "apt-get install qemu-system-misc"
+        };
+        return Err(Passed::new(
+            format!("`{EMULATOR}` is not installed"),
+            install,
+        ));
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(EMULATOR))
-        .find(|program| program.is_file())
-        .ok_or_else(|| {
-            Refusal::bench(
-                format!("the emulator `{EMULATOR}` is not installed: expected it on the PATH"),
-                "`apt-get install qemu-system-misc` (Debian, Ubuntu), `dnf install \
-                 qemu-system-riscv` (Fedora) or `brew install qemu` (macOS) brings it; \
-                 MCP_HIL_QEMU names a program elsewhere",
-            )
-        })
+    let is_built = std::env::var_os(IMAGE_VARIABLE).is_some()
+        || tree().is_some_and(|tree| target_folder(tree).join(BUILT).is_file());
+    if is_built {
+        Ok(())
+    } else {
+        Err(Passed::new("its image is not built", "ci/firmware.sh virt"))
+    }
+}
+
+/// The source tree that this program came from, if it is there.
+fn tree() -> Option<&'static Path> {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    tree.filter(|tree| tree.join(BUILD).exists())
 }
 
 /// Finds the image: named, or built from the source tree that this program came from.
@@ -153,9 +162,7 @@ fn image() -> Result<PathBuf, Refusal> {
             ))
         };
     }
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let tree = tree.filter(|tree| tree.join(BUILD).exists());
-    let tree = tree.ok_or_else(|| {
+    let tree = tree().ok_or_else(|| {
         Refusal::bench(
             "the image for the emulator is not here, and neither is its source",
             "build it with `ci/firmware.sh virt` in the source tree, and name it in \
@@ -167,9 +174,7 @@ fn image() -> Result<PathBuf, Refusal> {
 
 /// Builds the image. Takes a while the first time, and next to nothing after that.
 fn build(tree: &Path) -> Result<PathBuf, Refusal> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree.join("target"), PathBuf::from);
-    if !target.join("firmware").exists() {
+    if !target_folder(tree).join("firmware").exists() {
         eprintln!("building the image for the emulator; this takes a while, the first time only");
     }
     let failed = |what: String| {
@@ -236,20 +241,5 @@ mod tests {
         assert_eq!(marked(image).as_deref(), Some("0.1.0+12ab"));
         assert_eq!(marked(b"\x7fELF"), None);
         assert_eq!(marked(b"mcp-hil-image=virt 0.1.0"), None);
-    }
-
-    #[test]
-    fn only_the_loopback_has_another_address_in_the_emulator() {
-        for (here, there) in [
-            ("http://127.0.0.1:8003/ota/", "http://10.0.2.2:8003/ota/"),
-            ("ws://localhost:1/x", "ws://10.0.2.2:1/x"),
-            ("ws://0.0.0.0:1/x:y", "ws://10.0.2.2:1/x:y"),
-            ("127.0.0.1:1883", "10.0.2.2:1883"),
-            ("127.0.0.1", "10.0.2.2"),
-            ("192.168.1.5:1883", "192.168.1.5:1883"),
-            ("http://broker.lan/ota", "http://broker.lan/ota"),
-        ] {
-            assert_eq!(seen(here), there);
-        }
     }
 }

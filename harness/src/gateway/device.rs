@@ -1,5 +1,7 @@
 //! The device's side of the gateway: one device at a time, the latest that connected.
 
+use std::path::Path;
+
 use mcp_hil_core::gateway::Gateway;
 use mcp_hil_core::transcript::Transport;
 use mcp_hil_core::wire::{Frame, Inbound, Payload, outbound};
@@ -95,7 +97,15 @@ impl DeviceSide {
                 ("MCP_HIL_MQTT_PUBLISH_TOPIC", "device-server".to_owned()),
             ],
         };
-        let mut target = match setup.dut.command("") {
+        // No device of a gateway needs anything left in a folder.
+        let command = setup.dut.command("", Path::new(""));
+        let command = command.map_err(|error| {
+            Refusal::bench(
+                format!("cannot start the device: {error}"),
+                "use `--dut native`",
+            )
+        })?;
+        let mut target = match command {
             None => Target::Wait,
             Some(command) => {
                 let command = command.env("MCP_HIL_TRANSPORT", setup.transport.name());

@@ -62,10 +62,13 @@ impl GatewaySetup {
     /// The first mistake.
     pub fn new(args: &GatewayArgs) -> Result<Self, Refusal> {
         let dut = Dut::parse(&args.dut, None)?;
-        if matches!(dut.how, How::Qemu(_)) {
+        if matches!(dut.how, How::Qemu(_) | How::Emulated(_)) {
             return Err(Refusal::usage(
-                "`--dut qemu`: an emulated device asks for its configuration, which gateways do \
-                 not give",
+                format!(
+                    "`--dut {}`: an emulated device asks for its configuration, which gateways do not \
+                     give",
+                    args.dut
+                ),
                 "use `--dut native`",
             ));
         }

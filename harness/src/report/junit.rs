@@ -74,8 +74,18 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
         let told = ready
             .filter(|ready| ready.dut == dut && ready.transport == transport)
             .find_map(|ready| ready.identity.as_ref());
-        if let Some(identity) = told {
-            suite.set_system_out(&xml_cdata(&format!("device: {identity}")));
+        let planned = record.run.duts.iter();
+        let planned = planned.filter(|info| info.name == dut && info.transport == transport);
+        let mut lines: Vec<String> = Vec::new();
+        for info in planned {
+            lines.push(format!("fidelity: {}", info.fidelity));
+            if !info.cannot_show.is_empty() {
+                lines.push(format!("not observed: {}", info.cannot_show.join(", ")));
+            }
+        }
+        lines.extend(told.map(|identity| format!("device: {identity}")));
+        if !lines.is_empty() {
+            suite.set_system_out(&xml_cdata(&lines.join("\n")));
         }
         suites.push(suite);
     }

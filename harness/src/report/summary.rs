@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::clean;
 use super::layout::{GREEN, Page, RED, YELLOW, count, seconds};
 use super::lines::few;
-use crate::event::Summary;
+use crate::event::{DutInfo, Summary};
 
 /// Most unexercised requirements that are named; `report.json` names all.
 const UNEXERCISED_NAMED: usize = 12;
@@ -51,8 +51,26 @@ pub fn exit_meaning(summary: &Summary) -> Option<String> {
     Some(format!("{}: {meaning}", summary.exit))
 }
 
-/// Puts the end of a run on the page; `planned` is how many cases were to run.
-pub(crate) fn put(page: &mut Page, summary: &Summary, warnings: &Warnings, planned: usize) {
+/// What no run with the devices of this one can show, for people; nothing where that is nothing.
+pub(crate) fn hidden(duts: &[DutInfo]) -> Option<String> {
+    let mut words: Vec<&str> = Vec::new();
+    for word in duts.iter().flat_map(|dut| &dut.cannot_show) {
+        if !words.contains(&&**word) {
+            words.push(word);
+        }
+    }
+    (!words.is_empty()).then(|| clean::visible(&words.join(", ")).into_owned())
+}
+
+/// Puts the end of a run on the page; `planned` is how many cases were to run, `hidden` what they could
+/// not show.
+pub(crate) fn put(
+    page: &mut Page,
+    summary: &Summary,
+    warnings: &Warnings,
+    planned: usize,
+    hidden: Option<&str>,
+) {
     let colour = match summary.exit {
         0 if summary.warnings == 0 => GREEN,
         0 => YELLOW,
@@ -96,6 +114,9 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, warnings: &Warnings, plann
             "interrupted",
             &format!("after {done} of {}", count(planned, "case")),
         );
+    }
+    if let Some(hidden) = hidden.filter(|_| summary.cases > 0) {
+        page.row("not observed", hidden);
     }
     if !summary.folder.is_empty() {
         page.whole_row("report", &clean::visible(&summary.folder));

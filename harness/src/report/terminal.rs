@@ -48,6 +48,8 @@ pub struct Terminal<O, T> {
     page: Page,
     link_width: usize,
     planned: usize,
+    /// What the run cannot show.
+    hidden: Option<String>,
     done: usize,
     /// Whether a line of progress stands on the terminal.
     in_place: bool,
@@ -68,7 +70,8 @@ impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
             Event::CaseRevised(case) => self.case_revised(case),
             Event::Notice { text } => self.notice(text),
             Event::RunFinished(end) => {
-                summary::put(&mut self.page, end, &self.warnings, self.planned);
+                let hidden = self.hidden.as_deref();
+                summary::put(&mut self.page, end, &self.warnings, self.planned, hidden);
             }
         }
         let text = self.page.take();
@@ -103,6 +106,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             style,
             link_width: LINK_WIDTH,
             planned: 0,
+            hidden: None,
             done: 0,
             in_place: false,
             said: HashMap::new(),
@@ -113,6 +117,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
 
     fn run_started(&mut self, run: &RunStarted) {
         self.planned = run.cases;
+        self.hidden = summary::hidden(&run.duts);
         // One line for a device, whatever the number of its transports.
         for of_one in run.duts.chunk_by(|a, b| a.name == b.name) {
             let transports: Vec<&str> = of_one.iter().map(|dut| &*dut.transport).collect();

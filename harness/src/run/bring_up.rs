@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::{Permission, STATUS_TOOL, Surface, discover};
+use mcp_hil_core::capability::{Permission, SILICON, STATUS_TOOL, Surface, discover};
 use mcp_hil_core::check::{Seen, side};
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::transcript::{Mark, Role, Transport, What};
@@ -154,6 +154,9 @@ impl Session {
         }
         if self.keep_alive.is_some_and(|s| s <= SHORT_KEEP_ALIVE_S) {
             capabilities.insert("keep-alive".into());
+        }
+        if self.silicon {
+            capabilities.insert(SILICON.into());
         }
         if repeats {
             self.facts.capabilities.insert("reinitialize".into());

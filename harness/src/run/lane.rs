@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::Facts;
+use mcp_hil_core::capability::{Facts, SILICON};
 use mcp_hil_core::check::Likeness;
 use mcp_hil_core::scenario::{Case, write};
 use mcp_hil_core::transcript::{
@@ -181,7 +181,11 @@ async fn open(
     http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
-        .target(plan, transport, &endpoint.url(), &http.ota_url());
+        .target(plan, transport, &endpoint.url(), &http.ota_url())
+        .map_err(|reason| RunError::Write {
+            path: folder.display().to_string(),
+            reason,
+        })?;
     let told_variables = vec![
         ("vision.url", plan.dut.seen(&http.vision_url())),
         ("vision.token", token.clone()),
@@ -203,6 +207,7 @@ async fn open(
         interrupt,
     );
     session.told_variables = told_variables;
+    session.silicon = plan.dut.fidelity().may_be_silicon();
     Ok(session)
 }
 
@@ -421,7 +426,12 @@ impl Lane<'_, '_> {
         if let Some(lacking) = session.facts.lacks(needs) {
             report.verdict = Verdict::NotApplicable;
             report.transcript = None;
-            report.reason = Some(format!("the device has no `{lacking}`"));
+            report.reason = Some(if lacking == SILICON {
+                let level = self.plan.dut.fidelity().name();
+                format!("not observed: it takes silicon, and the device is run as {level}")
+            } else {
+                format!("the device has no `{lacking}`")
+            });
             self.book.add(report, self.reporters);
             return None;
         }

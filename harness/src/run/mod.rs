@@ -83,8 +83,9 @@ pub async fn run(
         name: plan.dut.name.clone(),
         target: plan.dut.kind().to_owned(),
         transport: transport.name().into(),
-        fidelity: plan.dut.fidelity().to_owned(),
-        cannot_show: plan.dut.cannot_show().map(str::to_owned).collect(),
+        fidelity: plan.dut.stands_on(),
+        level: plan.dut.fidelity().name().to_owned(),
+        cannot_show: words(plan.dut.cannot_show()),
     };
     reporters.event(&Event::RunStarted(RunStarted {
         schema: SCHEMA,
@@ -163,4 +164,8 @@ pub fn exit_code(summary: &Summary) -> u8 {
     } else {
         crate::exit::CONFORMING
     }
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
 }

@@ -119,6 +119,8 @@ pub(crate) struct Session {
     pub(crate) bootstrapped: bool,
     /// Whether the device was told what to present over MQTT.
     pub(crate) told: bool,
+    /// Whether it is a board, or may be one.
+    pub(crate) silicon: bool,
     /// Whether `initialize` was sent on this link.
     pub(crate) initialized: bool,
     /// Whether the console told of a panic or reset in this case.
@@ -174,6 +176,7 @@ impl Session {
             keep_alive: None,
             bootstrapped: false,
             told: false,
+            silicon: false,
             initialized: false,
             crashed: false,
             console: (false, false, false),

@@ -331,7 +331,7 @@ impl Trial {
         let out = bench.folder.join(number.to_string());
         let mut command = Command::new(&bench.program);
         command
-            .arg("run")
+            .args(["run", "--dut", "native"])
             .args(["--strict", "--format", "json", "--transport", run.transport])
             .args(["--seed", &bench.seed.to_string(), "--out"])
             .arg(&out)

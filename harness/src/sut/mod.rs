@@ -21,6 +21,7 @@ use mcp_hil_core::transcript::{BRING_UP, Entry};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
+use crate::dut::Fidelity;
 use crate::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
 use crate::report::Reporters;
 use crate::run::{Book, Recorder, Ruling, RunError, Secret, Tally, exit_code, transcript_name};
@@ -126,6 +127,7 @@ pub async fn run(
             target: GATEWAY.into(),
             transport: plan.output.transport().into(),
             fidelity: "a gateway between a caller and a device that the harness plays".into(),
+            level: Fidelity::Unknown.name().to_owned(),
             cannot_show: Vec::new(),
         }],
         cases: plan.rows.len() + 1,

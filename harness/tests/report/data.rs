@@ -99,7 +99,8 @@ pub(crate) fn started() -> RunStarted {
             target: "native".into(),
             transport: "websocket".into(),
             fidelity: "simulation, no board attached".into(),
-            cannot_show: Vec::new(),
+            level: "host process".into(),
+            cannot_show: vec!["radio".into(), "flash".into()],
         }],
         cases: 41,
     }

@@ -116,6 +116,8 @@ impl Place {
             .current_dir(&self.0)
             .env("MCP_HIL_NATIVE", native())
             .env("NO_COLOR", "1")
+            // Whatever emulators this machine has, and whatever its user prefers.
+            .env("MCP_HIL_PREFER", "native")
             .env_remove("MCP_HIL_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -204,6 +206,12 @@ impl Hil {
     /// Without one.
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.0.env_remove(name);
+        self
+    }
+
+    /// With a further argument.
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.0.arg(arg);
         self
     }
 

@@ -87,6 +87,8 @@ fn plan(cases: &[&Case], folder: &Path) -> Plan {
     let mut words = vec![
         "mcp-hil".to_owned(),
         "run".into(),
+        "--dut".into(),
+        "native".into(),
         "--seed".into(),
         "1".into(),
     ];

@@ -149,6 +149,14 @@ impl Lines {
 }
 
 impl RawLine<'_> {
+    /// Whether a text stands in it.
+    pub(super) fn holds(self, text: &str) -> bool {
+        let text = text.as_bytes();
+        self.bytes
+            .windows(text.len().max(1))
+            .any(|window| window == text)
+    }
+
     /// The line as text: without CR and escape sequences, with U+FFFD for what is not UTF-8, and
     /// cut to its limit with a mark.
     fn clean(self) -> String {

@@ -2,9 +2,10 @@
 
 mod console;
 mod group;
+mod output;
 mod process;
 
-pub use process::{Command, LONGEST_INPUT, Process, STOP_GRACE};
+pub use process::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, STOP_GRACE};
 
 use crate::error::RigError;
 

@@ -2,11 +2,11 @@
 
 use std::{
     ffi::OsString,
-    io::{self, Write as _},
+    io,
     os::{fd::OwnedFd, unix::process::ExitStatusExt as _},
     process::{ExitStatus, Stdio},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -22,8 +22,9 @@ use tokio::{
 
 use super::{
     TargetOutput,
-    console::{Console, Lines},
+    console::Console,
     group::Group,
+    output::{Connection, Dialled, Output, Source, filled_pipe},
 };
 use crate::error::RigError;
 
@@ -33,12 +34,6 @@ pub const STOP_GRACE: Duration = Duration::from_millis(500);
 /// How long the console is read on when the process has ended and another one (a child of it)
 /// holds the console open.
 const CONSOLE_GRACE: Duration = Duration::from_millis(100);
-
-/// How much of the console is read at once.
-const CHUNK: usize = 16 * 1024;
-
-/// How often that is done for lines that were written before now: a pipe holds no more.
-const CHUNKS_OF_A_PIPE: usize = 8;
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,8 +47,17 @@ pub struct Command {
     /// Environment variables beyond the inherited ones.
     pub env: Vec<(String, String)>,
     /// What it finds on its standard input, which ends after that; [`LONGEST_INPUT`] bytes at most.
+    /// With a console of its own that is where it goes.
     pub input: String,
+    /// Whether it has a console of its own beside its output, over TCP: it is told where to dial in
+    /// place of [`CONSOLE_PORT`] in its arguments.
+    pub dials_console: bool,
+    /// What stands in the console line that asks for the input; without it the input goes out at once.
+    pub prompt: Option<String>,
 }
+
+/// What stands in an argument for the port of 127.0.0.1 where the harness awaits the console.
+pub const CONSOLE_PORT: &str = "{console-port}";
 
 /// What every system's pipe takes before anybody reads it, in bytes.
 pub const LONGEST_INPUT: usize = 4096;
@@ -97,6 +101,14 @@ impl Command {
         self
     }
 
+    /// The same with a console over TCP, on which the input goes out at each line that holds `prompt`.
+    #[must_use]
+    pub fn dials_console(mut self, prompt: impl Into<String>) -> Self {
+        self.dials_console = true;
+        self.prompt = Some(prompt.into());
+        self
+    }
+
     /// The command line for people.
     fn display(&self) -> String {
         let mut line = self.program.to_string_lossy().into_owned();
@@ -107,7 +119,7 @@ impl Command {
         line
     }
 
-    fn build(&self) -> io::Result<std::process::Command> {
+    fn build(&self, console_port: Option<u16>) -> io::Result<std::process::Command> {
         let mut command;
         if self.shell {
             command = std::process::Command::new("sh");
@@ -115,24 +127,27 @@ impl Command {
         } else {
             command = std::process::Command::new(&self.program);
         }
+        let port = console_port.map(|port| port.to_string());
+        let args = self.args.iter().map(|arg| match &port {
+            Some(port) => arg.replace(CONSOLE_PORT, port),
+            None => arg.clone(),
+        });
         command
-            .args(&self.args)
+            .args(args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(self.stdin()?);
         Ok(command)
     }
 
     fn stdin(&self) -> io::Result<Stdio> {
-        if self.input.is_empty() {
+        if self.input.is_empty() || self.dials_console {
             return Ok(Stdio::null());
         }
         if self.input.len() > LONGEST_INPUT {
             let what = format!("its input is longer than {LONGEST_INPUT} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        let (reader, mut writer) = io::pipe()?;
-        writer.write_all(self.input.as_bytes())?;
-        Ok(reader.into())
+        Ok(filled_pipe(&self.input)?.into())
     }
 }
 
@@ -150,6 +165,8 @@ pub struct Process {
 struct Run {
     state: Arc<State>,
     output: Arc<Output>,
+    /// The console that it dials, once it has.
+    dialled: Option<Arc<OnceLock<Output>>>,
     follower: JoinHandle<()>,
     /// Kills what is left of it when it is dropped; the follower then reaps the program.
     group: Group,
@@ -240,6 +257,9 @@ impl Process {
     pub fn catch_up(&mut self) {
         if let Some(run) = &self.run {
             run.output.catch_up(&self.console);
+            if let Some(dialled) = run.dialled.as_ref().and_then(|slot| slot.get()) {
+                dialled.catch_up(&self.console);
+            }
         }
     }
 
@@ -254,21 +274,30 @@ impl Process {
         let group = Group::new()?;
         // One pipe for both, so that lines come in the order in which they were written.
         let (reader, writer) = io::pipe()?;
-        let mut command = self.command.build()?;
+        let dialled = match self.command.dials_console {
+            true => Some(Dialled::bind()?),
+            false => None,
+        };
+        let port = dialled.as_ref().map(|dialled| dialled.port);
+        let mut command = self.command.build(port)?;
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut command = tokio::process::Command::from(command);
         command.process_group(group.id());
         let child = command.spawn()?;
         // It holds the writing end, and the console would never end.
         drop(command);
-        let output = Arc::new(Output {
-            pipe: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
-            lines: Mutex::default(),
-        });
+        let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let output = Arc::new(Output::new(Source::Pipe(pipe), None));
+        let (input, prompt) = (&self.command.input, &self.command.prompt);
+        let connection = dialled
+            .map(|dialled| dialled.follow(Arc::clone(&self.console), input.clone(), prompt.clone()))
+            .transpose()?;
         let state = Arc::new(State::default());
+        let dialled = connection.as_ref().map(Connection::output);
         let follower = Follower {
             child,
             output: Arc::clone(&output),
+            connection,
             state: Arc::clone(&state),
             console: Arc::clone(&self.console),
             shell: self.command.shell,
@@ -276,48 +305,10 @@ impl Process {
         Ok(Run {
             state,
             output,
+            dialled,
             follower: tokio::spawn(follower.follow()),
             group,
         })
-    }
-}
-
-/// The console of one run. Two read it: who follows it, and who wants all that was written until now.
-#[derive(Debug)]
-struct Output {
-    pipe: pipe::Receiver,
-    /// Locked from the reading of bytes until their lines are in the console, for the order of them.
-    lines: Mutex<Lines>,
-}
-
-impl Output {
-    /// Reads in one way or the other, and gives how many bytes that were.
-    fn take(
-        &self,
-        console: &Console,
-        read: impl FnOnce(&mut [u8]) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut chunk = [0; CHUNK];
-        let length = read(&mut chunk)?;
-        lines.push(&chunk[..length], |line| console.line(line));
-        Ok(length)
-    }
-
-    fn catch_up(&self, console: &Console) {
-        for _ in 0..CHUNKS_OF_A_PIPE {
-            // The runtime learns of new bytes only when it looks, and asking it would tell nothing of
-            // those that have just come: the kernel knows.
-            let read = |chunk: &mut [u8]| Ok(nix::unistd::read(&self.pipe, chunk)?);
-            if !matches!(self.take(console, read), Ok(1..)) {
-                break;
-            }
-        }
-    }
-
-    fn finish(&self, console: &Console) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.finish(|line| console.line(line));
     }
 }
 
@@ -325,6 +316,7 @@ impl Output {
 struct Follower {
     child: Child,
     output: Arc<Output>,
+    connection: Option<Connection>,
     state: Arc<State>,
     console: Arc<Console>,
     shell: bool,
@@ -336,16 +328,11 @@ impl Follower {
         let mut deadline = Instant::now();
         loop {
             tokio::select! {
-                _ = self.output.pipe.readable() => {
-                    let read = |chunk: &mut [u8]| self.output.pipe.try_read(chunk);
-                    match self.output.take(&self.console, read) {
-                        // Others want to work, too, however much it prints.
-                        Ok(1..) => tokio::task::yield_now().await,
-                        // It was read by who could not wait.
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        Ok(0) | Err(_) => break,
-                    }
-                }
+                more = self.output.follow(&self.console) => match more {
+                    // Others want to work, too, however much it prints.
+                    true => tokio::task::yield_now().await,
+                    false => break,
+                },
                 ended = self.child.wait(), if end.is_none() => {
                     end = Some(self.ended(ended));
                     deadline = Instant::now() + CONSOLE_GRACE;
@@ -361,6 +348,10 @@ impl Follower {
                 self.ended(ended)
             }
         };
+        if let Some(connection) = &mut self.connection {
+            // It has ended with the program, unless a child of that holds it.
+            let _ = timeout(CONSOLE_GRACE, &mut connection.task).await;
+        }
         self.console.end(end);
     }
 
