@@ -80,6 +80,23 @@ fn firmware_in_espressifs_qemu_is_judged_and_its_console_read() {
 }
 
 #[test]
+fn the_emulator_that_was_brought_in_is_found() {
+    let place = Place::new();
+    image(&place, C3, 0, b"");
+    let script = format!("{QEMU}\n{DEVICE} >&3 2>&3");
+    std::fs::create_dir_all(place.path("cache/qemu-esp/qemu/bin")).unwrap();
+    let programs = "cache/qemu-esp/qemu/bin/qemu-system-riscv32";
+    program(&place, programs, &script);
+    let run = ["run", "--dut", "qemu-esp", "--firmware", "merged.bin"];
+    place
+        .hil(run.iter().chain(&["--only", "ids/zero", "--cases", "0"]))
+        .env("MCP_HIL_CACHE", place.path("cache"))
+        .without_env("MCP_HIL_QEMU_ESP")
+        .end()
+        .exits(0);
+}
+
+#[test]
 fn firmware_of_another_version_than_the_image_is_trouble_of_the_bench() {
     let place = Place::new();
     image(&place, C3, 0, b"mcp-hil-image=esp32c3 9.9.9+0;");

@@ -13,6 +13,7 @@ use super::auto::Passed;
 use super::emulated::{PROMPT, on_path};
 use super::image::FlashImage;
 use crate::plan::Refusal;
+use crate::setup;
 
 /// The name of this target.
 pub(super) const KIND: &str = "qemu-esp";
@@ -150,14 +151,17 @@ impl QemuEsp {
 }
 
 /// The programs that may be the one of this name: named by the variable (or beside that, as releases
-/// have both), else on the PATH.
+/// have both), else brought in by `mcp-hil setup`, else on the PATH.
 fn candidates(name: &str) -> Vec<PathBuf> {
     match std::env::var_os(VARIABLE).map(PathBuf::from) {
         Some(named) => {
             let beside = named.with_file_name(name);
             vec![named, beside]
         }
-        None => on_path(name).into_iter().collect(),
+        None => setup::installed(name)
+            .into_iter()
+            .chain(on_path(name))
+            .collect(),
     }
 }
 
