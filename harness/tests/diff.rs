@@ -129,17 +129,22 @@ fn what_one_of_two_targets_cannot_show_is_no_difference() {
         .unwrap();
     case["verdict"] = "not-applicable".into();
     case["reason"] = "needs a radio".into();
+    // What a device tells of itself can be anything.
+    report["duts"][0]["server"][0] = "\u{1b}[31mname".into();
     place.write(record, report.to_string());
     diff(&place, &[], [&one, &other])
         .exits(1)
         .prints(&["pass -> not applicable", "needs a radio"]);
     report["run"]["duts"][0]["target"] = "qemu".into();
     place.write(record, report.to_string());
-    diff(&place, &[], [&one, &other]).exits(0).prints(&[
-        "the targets differ",
-        "not compared",
-        "ids/large: needs a radio",
-    ]);
+    diff(&place, &[], [&one, &other])
+        .exits(0)
+        .prints(&[
+            "the targets differ",
+            "not compared",
+            "ids/large: needs a radio",
+        ])
+        .prints(&["firmware     \u{241b}[31mname"]);
 }
 
 #[test]

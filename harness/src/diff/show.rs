@@ -7,6 +7,7 @@ use mcp_hil_core::verdict::Verdict;
 
 use super::{CaseChange, Diff, Found, Lane, RunShown};
 use crate::plan::Refusal;
+use crate::report::clean;
 use crate::report::layout::{Page, count, pad};
 
 /// Columns of a page.
@@ -17,6 +18,9 @@ const LONGEST_TEXT: usize = 400;
 
 /// Differences in answers that people are shown one by one.
 const MOST_ANSWERS: usize = 12;
+
+/// Latencies that people are shown.
+const MOST_LATENCIES: usize = 10;
 
 /// An answer is told to be slower or faster when its median changes by this factor,
 const FACTOR: u64 = 2;
@@ -47,7 +51,7 @@ pub(super) fn text(diff: &Diff, verbose: bool) -> String {
     }
     for text in &diff.unpaired {
         page.line("");
-        page.row("missing", text);
+        page.row("missing", &clean::visible(text));
     }
     for lane in &diff.lanes {
         tools(&mut page, lane);
@@ -70,7 +74,7 @@ fn run(page: &mut Page, label: &str, run: &RunShown) {
         }
     }
     if let Some((name, version)) = &run.server {
-        page.row("firmware", &format!("{name} {version}"));
+        page.row("firmware", &short(&format!("{name} {version}")));
     }
 }
 
@@ -82,7 +86,7 @@ fn verdict(page: &mut Page, case: &CaseChange) {
     };
     page.line(&format!("{} over {}: {change}", case.case, case.transport));
     if let Some(reason) = &case.reason {
-        page.row("reason", reason);
+        page.row("reason", &short(reason));
     }
     for found in &case.new {
         finding(page, "new", found);
@@ -91,7 +95,7 @@ fn verdict(page: &mut Page, case: &CaseChange) {
         page.row("gone", &requirement(found));
     }
     if !case.new.is_empty() {
-        page.whole_row("repro", &case.repro);
+        page.whole_row("repro", &clean::visible(&case.repro));
     }
 }
 
@@ -129,7 +133,7 @@ fn tools(page: &mut Page, lane: &Lane) {
             true => tool.clone(),
             false => format!("{tool}: {what}"),
         };
-        page.row(word, &what);
+        page.row(word, &short(&what));
     }
 }
 
@@ -161,14 +165,15 @@ fn answer(page: &mut Page, lane: &Lane, difference: &AnswerDifference) {
     };
     page.line(&format!(
         "{} over {}: {kind}{times}",
-        difference.what, lane.second
+        short(&difference.what),
+        lane.second
     ));
     page.row("first", &short(&difference.first));
     page.row("second", &short(&difference.second));
     page.row("sent", &short(&difference.sent));
     page.row(
         "in",
-        &format!("{} step {}", difference.case, difference.step),
+        &short(&format!("{} step {}", difference.case, difference.step)),
     );
 }
 
@@ -188,13 +193,20 @@ fn latencies(page: &mut Page, lane: &Lane, verbose: bool) {
         lane.second
     ));
     let shown = |micros: u64| format!("{}.{} ms", micros / 1000, micros % 1000 / 100);
-    for latency in told {
+    let most = if verbose { usize::MAX } else { MOST_LATENCIES };
+    for latency in told.iter().take(most) {
         let times = format!(
             "{} -> {}",
             shown(latency.first_us),
             shown(latency.second_us)
         );
-        page.line(&format!("    {} {}", pad(&times, 24), latency.what));
+        page.line(&format!("    {} {}", pad(&times, 24), short(&latency.what)));
+    }
+    if told.len() > most {
+        page.line(&format!(
+            "    and {} more: `--verbose` shows them",
+            told.len() - most
+        ));
     }
 }
 
@@ -205,7 +217,10 @@ fn not_observed(page: &mut Page, diff: &Diff) {
     page.line("");
     page.line("not compared, because one of the targets cannot show it");
     for case in &diff.not_observed {
-        page.row(&case.dut, &format!("{}: {}", case.case, case.reason));
+        page.row(
+            &case.dut,
+            &short(&format!("{}: {}", case.case, case.reason)),
+        );
     }
 }
 
@@ -232,15 +247,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The beginning of a long text, on one line.
+/// The ends of a long text, on one line. Devices name their tools, and may put anything there.
 fn short(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(LONGEST_TEXT)
-        .collect();
-    if text.chars().count() > LONGEST_TEXT {
-        shown.push_str("...");
-    }
-    shown
+    clean::line(text, LONGEST_TEXT)
 }

@@ -18,7 +18,8 @@ pub struct Answers {
     pub pairs: usize,
     /// What differs, each cause once.
     pub differences: Vec<AnswerDifference>,
-    /// How long answers took, by what was asked for, where it was asked in both.
+    /// How long answers took, by what was asked for, where it was asked in both; what was asked for
+    /// most is first.
     pub latencies: Vec<Latency>,
 }
 
@@ -48,6 +49,8 @@ pub struct AnswerDifference {
 pub struct Latency {
     /// What was asked for: the method, and the name of a tool.
     pub what: String,
+    /// How many such requests the first run has.
+    pub asked: usize,
     /// In the first run.
     pub first_us: u64,
     /// In the second run.
@@ -96,15 +99,18 @@ pub fn answers(first: &[Entry], second: &[Entry], builds_differ: bool) -> Answer
         }
     }
     let (ours, mut theirs) = (medians(&ours), medians(&theirs));
-    for (what, first_us) in ours {
-        if let Some(second_us) = theirs.remove(&what) {
+    for (what, (asked, first_us)) in ours {
+        if let Some((_, second_us)) = theirs.remove(&what) {
             answers.latencies.push(Latency {
                 what,
+                asked,
                 first_us,
                 second_us,
             });
         }
     }
+    let often = |latency: &Latency| std::cmp::Reverse(latency.asked);
+    answers.latencies.sort_by_key(often);
     answers
 }
 
@@ -121,8 +127,9 @@ fn what(exchange: &Exchange) -> String {
     }
 }
 
-/// The medians of what answers took. Generated inputs differ from run to run, and are left out.
-fn medians(exchanges: &BTreeMap<super::Place, Exchange>) -> BTreeMap<String, u64> {
+/// How many answers there are of each kind, and the medians of what they took. Generated inputs differ
+/// from run to run, and are left out.
+fn medians(exchanges: &BTreeMap<super::Place, Exchange>) -> BTreeMap<String, (usize, u64)> {
     let mut taken: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for ((case, _), exchange) in exchanges {
         if !is_generated(case) {
@@ -134,7 +141,7 @@ fn medians(exchanges: &BTreeMap<super::Place, Exchange>) -> BTreeMap<String, u64
     }
     let median = |mut times: Vec<u64>| {
         times.sort_unstable();
-        times[times.len() / 2]
+        (times.len(), times[times.len() / 2])
     };
     taken
         .into_iter()
@@ -242,6 +249,7 @@ mod tests {
         let told = answers(&ours, &theirs, false).latencies;
         let expected = Latency {
             what: "tools/call a".into(),
+            asked: 2,
             first_us: 2000,
             second_us: 0,
         };
