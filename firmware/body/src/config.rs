@@ -1,6 +1,6 @@
 //! What an image is to be, as one line on its console tells it after the boot.
 
-use reference_device::Identity;
+use reference_device::{Identity, Transport};
 use serde_json::{Map, Value};
 
 use crate::defect::Defect;
@@ -34,7 +34,10 @@ impl Config {
 
     /// Whether it is known where the device dials.
     pub fn is_sufficient(&self) -> bool {
-        !self.identity.ota_url.is_empty() || !self.identity.url.is_empty()
+        let identity = &self.identity;
+        [&identity.ota_url, &identity.url, &identity.mqtt.endpoint]
+            .iter()
+            .any(|address| !address.is_empty())
     }
 
     /// Reads a line `config {...}` over what is there. Members are all optional: `ota_url` (where the
@@ -53,8 +56,9 @@ impl Config {
             serde_json::from_str(json).map_err(|error| format!("no JSON object: {error}"))?;
         let identity = &mut self.identity;
         if members.contains_key("url") && !members.contains_key("ota_url") {
-            // Or an older address for the rest would win.
+            // Or an older address for the rest, or of a broker, would win.
             identity.ota_url.clear();
+            identity.transport = Transport::Websocket;
         }
         for (name, value) in &members {
             let text = || {
