@@ -65,7 +65,13 @@ fn main() -> ! {
         match config.read(&line) {
             Ok(()) if config.is_sufficient() => break,
             Ok(()) => println!("E (0) config: expected `ota_url` or `url`"),
-            Err(message) => println!("E (0) config: {message}"),
+            Err(message) => {
+                println!("E (0) config: {message}");
+                // Other noise on a serial line is passed over; half of a line must not hold.
+                if line.starts_with("config ") {
+                    board::restart();
+                }
+            }
         }
     }
 
