@@ -24,6 +24,7 @@ failed() {
 
 step cargo fmt --all --check
 step cargo fmt --manifest-path firmware/virt/Cargo.toml --check
+step cargo fmt --manifest-path firmware/esp/Cargo.toml --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step ci/firmware.sh

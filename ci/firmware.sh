@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ci/firmware.sh [virt]
-# Builds the images of the reference device and prints where they are, one path a line.
+# ci/firmware.sh [virt | esp32c3 | esp32c6 | esp32c3-qemu]...
+# Builds the images of the reference device, all of them or those named, and prints where they are, one
+# path a line. `virt` is for stock QEMU, `esp32c3-qemu` for Espressif's, the others are for chips.
 # The compiler for their targets comes from rustup; where rustup cannot fetch it, from Debian's
 # packages, which are installed if that is possible without a question. Nothing is built twice.
 set -euo pipefail
@@ -10,7 +11,7 @@ root=$PWD
 build=${CARGO_TARGET_DIR:-$root/target}/firmware
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
-[ $# -gt 0 ] || set -- virt
+[ $# -gt 0 ] || set -- virt esp32c3 esp32c6 esp32c3-qemu
 
 has_target() {
     local folder
@@ -48,10 +49,18 @@ toolchain() {
 }
 
 for image in "$@"; do
+    # Images of one target with other features have their own folder: their files have the same name.
+    folder=$build
     case $image in
-    virt) target=riscv32imac-unknown-none-elf program=mcp-hil-virt ;;
+    virt) source=virt target=riscv32imac-unknown-none-elf program=mcp-hil-virt features= ;;
+    esp32c3) source=esp target=riscv32imc-unknown-none-elf program=mcp-hil-esp features=esp32c3,wifi ;;
+    esp32c6) source=esp target=riscv32imac-unknown-none-elf program=mcp-hil-esp features=esp32c6,wifi ;;
+    esp32c3-qemu)
+        source=esp target=riscv32imc-unknown-none-elf program=mcp-hil-esp features=esp32c3,qemu
+        folder=$build/qemu
+        ;;
     *)
-        printf 'there is no image `%s`: expected `virt`\n' "$image" >&2
+        printf 'there is no image `%s`: expected `virt`, `esp32c3`, `esp32c6` or `esp32c3-qemu`\n' "$image" >&2
         exit 2
         ;;
     esac
@@ -59,8 +68,9 @@ for image in "$@"; do
         toolchain "$target"
         # Settings for programs of the host are not meant for images.
         unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
-        cd "firmware/$image"
-        cargo build --quiet --locked --release --target-dir "$build" >&2
+        cd "firmware/$source"
+        cargo build --quiet --locked --release --target "$target" --features "$features" \
+            --target-dir "$folder" >&2
     )
-    printf '%s\n' "$build/$target/release/$program"
+    printf '%s\n' "$folder/$target/release/$program"
 done

@@ -71,6 +71,7 @@ fn packages_use_each_other_along_the_arrows_only() {
         ("reference-native", "reference-device"),
         ("reference-net", "reference-body"),
         ("reference-net", "reference-device"),
+        ("reference-nvs", "reference-device"),
     ];
     let packages = packages();
     let ours: BTreeSet<&str> = packages
@@ -97,12 +98,17 @@ fn packages_use_each_other_along_the_arrows_only() {
 /// Images are workspaces of their own, which `packages` does not see.
 #[test]
 fn images_use_nothing_but_the_firmware() {
-    let manifest = std::fs::read_to_string(root().join("firmware/virt/Cargo.toml")).unwrap();
-    let paths: Vec<&str> = manifest
-        .lines()
-        .filter_map(|line| line.split_once("{ path = \"")?.1.split('"').next())
-        .collect();
-    assert_eq!(paths, ["../body", "../device", "../net"]);
+    let used = |image: &str| -> Vec<String> {
+        let manifest = root().join("firmware").join(image).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(manifest).unwrap();
+        let path = |line: &str| {
+            let (_, path) = line.split_once("{ path = \"")?;
+            Some(path.split('"').next()?.to_owned())
+        };
+        manifest.lines().filter_map(path).collect()
+    };
+    assert_eq!(used("virt"), ["../body", "../device", "../net"]);
+    assert_eq!(used("esp"), ["../body", "../device", "../net", "../nvs"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ extern crate alloc;
 extern crate std;
 
 mod body;
+mod config;
 mod console;
 mod defect;
 mod float;
@@ -21,6 +22,7 @@ mod prelude;
 pub mod variants;
 
 pub use body::{Body, GivenUp};
+pub use config::Config;
 pub use defect::{Defect, Headers};
 pub use platform::{
     ConnectPlan, Dial, Event, Frame, LinkOptions, NO_SYSTEM_CODE, Platform, Publication, Tamper,

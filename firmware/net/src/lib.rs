@@ -4,6 +4,7 @@
 //! network card: [`smoltcp`] for TCP/IP, and on it the protocols that the device speaks. The chip
 //! brings a [`Machine`] and a [`smoltcp::phy::Device`]; [`Networked`] makes a
 //! [`reference_body::Platform`] of both. The protocols know no sockets, and are tested on the host.
+//! So is [`open_eth`], the network card of Espressif's emulator.
 #![no_std]
 
 extern crate alloc;
@@ -12,6 +13,7 @@ mod http;
 mod link;
 mod mqtt;
 mod networked;
+pub mod open_eth;
 mod stack;
 mod url;
 mod websocket;

@@ -12,6 +12,9 @@ use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr};
 
 /// What a chip brings besides its network card.
 pub trait Machine {
+    /// Bytes that a connection keeps for each direction.
+    const TCP_BUFFER: usize = 64 << 10;
+
     /// Milliseconds of a clock that does not go back.
     fn now_ms(&mut self) -> u64;
 
@@ -28,11 +31,9 @@ pub trait Machine {
     fn end(&mut self, code: u8) -> !;
 }
 
-/// Bytes that a connection keeps for each direction.
-const TCP_BUFFER: usize = 64 << 10;
 /// Datagrams that may wait to be sent, and their bytes.
 const DATAGRAMS: usize = 16;
-const DATAGRAM_BYTES: usize = 16 << 10;
+const DATAGRAM_BYTES: usize = 8 << 10;
 /// Milliseconds that a connection may take to stand.
 const CONNECT_MS: u64 = 10_000;
 /// Milliseconds that what was written may take to be acknowledged when the connection ends.
@@ -71,13 +72,11 @@ impl<D: Device, M: Machine> Stack<D, M> {
         let interface = Interface::new(config, &mut device, now);
         let mut sockets = SocketSet::new(Vec::new());
         let dhcp = sockets.add(dhcpv4::Socket::new());
-        let buffer = || {
-            udp::PacketBuffer::new(
-                vec![udp::PacketMetadata::EMPTY; DATAGRAMS],
-                vec![0; DATAGRAM_BYTES],
-            )
+        let buffer = |count, bytes| {
+            udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; count], vec![0; bytes])
         };
-        let mut socket = udp::Socket::new(buffer(), buffer());
+        // The device listens to no sound.
+        let mut socket = udp::Socket::new(buffer(1, 1), buffer(DATAGRAMS, DATAGRAM_BYTES));
         // The port is free: nothing else is open yet.
         let _ = socket.bind(FIRST_PORT - 1);
         let audio = sockets.add(socket);
@@ -151,7 +150,7 @@ impl<D: Device, M: Machine> Stack<D, M> {
     /// here.
     pub(crate) fn connect(&mut self, host: &str, port: u16) -> Result<Stream, i32> {
         let address: Ipv4Addr = host.parse().map_err(|_| HOST_UNREACHABLE)?;
-        let buffer = || tcp::SocketBuffer::new(vec![0; TCP_BUFFER]);
+        let buffer = || tcp::SocketBuffer::new(vec![0; M::TCP_BUFFER]);
         let mut socket = tcp::Socket::new(buffer(), buffer());
         socket.set_nagle_enabled(false);
         socket.set_ack_delay(None);

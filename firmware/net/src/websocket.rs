@@ -172,7 +172,13 @@ impl Decoder {
             return;
         }
         // It is not larger than the longest message.
-        self.frame = Some((header.frame_type, header.payload_len as usize));
+        let length = header.payload_len as usize;
+        // A chip has less memory than that; the server is told by the end of the connection.
+        if is_data && self.message.try_reserve_exact(length).is_err() {
+            self.broken = true;
+            return;
+        }
+        self.frame = Some((header.frame_type, length));
     }
 
     fn finish(&mut self, kind: FrameType) -> Option<Received> {

@@ -2,7 +2,7 @@
 //! on a bare machine with a network card, a console and a timer.
 //!
 //! What it is to be comes as one line on the console right after the boot: `config {...}`; see
-//! [`settings`].
+//! [`Config`].
 #![no_std]
 #![no_main]
 
@@ -10,13 +10,14 @@ extern crate alloc;
 
 mod board;
 mod card;
-mod settings;
+mod image;
 
 use core::panic::PanicInfo;
 use core::ptr::addr_of_mut;
 
 use embedded_alloc::TlsfHeap;
-use reference_body::Body;
+use reference_body::{Body, Config};
+use reference_device::Identity;
 use reference_net::Networked;
 use riscv_rt::entry;
 
@@ -46,29 +47,25 @@ fn main() -> ! {
         );
     }
     let mut board = Board::new();
-    board.print_args(format_args!("mcp-hil-virt {}", settings::VERSION));
+    board.print_args(format_args!("mcp-hil-virt {}", image::VERSION));
     board.print_args(format_args!("Waiting for a line `config {{...}}`"));
     let line = board.read_line();
-    let settings = match settings::read(&line) {
-        Ok(settings) => settings,
-        Err(message) => {
-            board.print_args(format_args!("E (0) config: {message}"));
-            board.finish(EXIT_USAGE);
-        }
-    };
-    let mac = settings::MAC;
+    let mut config = Config::new(Identity {
+        version: image::VERSION.into(),
+        ..Identity::default()
+    });
+    if let Err(message) = config.read(&line) {
+        board.print_args(format_args!("E (0) config: {message}"));
+        board.finish(EXIT_USAGE);
+    }
+    let mac = image::MAC;
     let Some(card) = Card::find() else {
         board.print_args(format_args!("E (0) virtio: no network card"));
         board.finish(EXIT_USAGE);
     };
     let mut network = Networked::new(card, board, mac);
     network.bring_up();
-    let mut body = Body::new(
-        network,
-        settings.identity,
-        settings.defect,
-        settings.delay_ms,
-    );
+    let mut body = Body::new(network, config.identity, config.defect, config.delay_ms);
     body.run();
     Board::new().finish(EXIT_NO_SERVER)
 }
