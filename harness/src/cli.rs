@@ -70,14 +70,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
 
-    /// What `--dut auto` tries, in this order, and nothing else [default: all]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "KINDS",
-        value_delimiter = ',',
-        env = "MCP_HIL_PREFER"
-    )]
+    /// What `--dut auto` tries, in this order, and nothing else [default: what MCP_HIL_PREFER says in
+    /// the same way, else all]
+    #[arg(long, value_enum, value_name = "KINDS", value_delimiter = ',')]
     pub prefer: Vec<Kind>,
 
     /// What is under test: a device, or a volume gateway between a caller and a device

@@ -32,6 +32,9 @@ pub enum Kind {
     Native,
 }
 
+/// The variable that sets another order.
+const VARIABLE: &str = "MCP_HIL_PREFER";
+
 /// The order in which they are tried unless told otherwise.
 const ORDER: [Kind; 5] = [
     Kind::Board,
@@ -98,12 +101,11 @@ pub fn choose(
     asked: &Asked<'_>,
     say: &mut dyn FnMut(&str),
 ) -> Result<Dut, Refusal> {
-    let order = if prefer.is_empty() {
-        &ORDER[..]
-    } else {
-        prefer
+    let order = match prefer {
+        [] => from_environment(&std::env::var(VARIABLE).unwrap_or_default())?,
+        prefer => prefer.to_vec(),
     };
-    for kind in order {
+    for kind in &order {
         let passed = match attempt(*kind, asked) {
             Ok(Some(dut)) => return Ok(dut),
             Ok(None) => continue,
@@ -125,6 +127,29 @@ pub fn choose(
         format!("`--dut auto` finds no device: tried {}", names.join(", ")),
         "clear what is told above, let `--prefer` name others, or name the device with `--dut`",
     ))
+}
+
+/// The order that the environment sets, else the usual one. A variable without a value is none: CI
+/// systems set such.
+fn from_environment(value: &str) -> Result<Vec<Kind>, Refusal> {
+    let words: Vec<&str> = value.split(',').map(str::trim).collect();
+    if words.iter().all(|word| word.is_empty()) {
+        return Ok(ORDER.to_vec());
+    }
+    let read = |word: &&str| {
+        Kind::from_str(word, false).map_err(|_| {
+            let kinds = Kind::value_variants().iter().map(|kind| kind.name());
+            let kinds: Vec<&str> = kinds.collect();
+            Refusal::usage(
+                format!(
+                    "`{VARIABLE}`: expected some of {}, got `{word}`",
+                    kinds.join(", ")
+                ),
+                "for example `MCP_HIL_PREFER=qemu,native`",
+            )
+        })
+    };
+    words.iter().map(read).collect()
 }
 
 /// Why an attempt gave no device.
@@ -198,6 +223,18 @@ fn serial_devices(sysfs: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_order_is_read_from_the_environment() {
+        assert_eq!(from_environment("").unwrap(), ORDER);
+        let order = from_environment("native, qemu-esp").unwrap();
+        assert_eq!(order, [Kind::Native, Kind::QemuEsp]);
+        let refusal = from_environment("native,quemu").unwrap_err();
+        assert!(refusal.text.contains("got `quemu`"), "{}", refusal.text);
+        for kind in Kind::value_variants() {
+            assert_eq!(from_environment(kind.name()).unwrap(), [*kind]);
+        }
+    }
 
     #[test]
     fn boards_are_told_from_other_terminals_by_the_vendor_of_their_usb_device() {
