@@ -108,6 +108,23 @@ fn a_defect_is_found_made_small_and_shown_again() {
 }
 
 #[test]
+fn what_is_left_breaks_only_what_the_whole_did() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "refusal-loses-theme", "--seed", "1"];
+    let only = ["--only", "properties/state"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.both_reports();
+    let found = case(&report, "properties/state");
+    // Without the step that sets a level, a later reading would be judged against a level that nobody set.
+    for failure in failures(found) {
+        let requirements = failure["requirements"].as_array().unwrap();
+        assert_eq!(requirements, &["call.success"], "{failure:#}");
+        assert!(failure["to"].as_u64() < failure["from"].as_u64());
+    }
+    assert_eq!(broken(found), BTreeSet::from(["call.success"]), "{found:#}");
+}
+
+#[test]
 fn a_crash_is_one_failure_whatever_it_takes_with_it() {
     let place = Place::new();
     let run = ["run", "--mutant", "argument-extra-panics", "--seed", "1"];

@@ -242,7 +242,8 @@ impl Lane<'_, '_> {
                 let draw = |number| Draw::new(hunt.property, hunt.ground, self.plan.seed, number);
                 let input = (number.map(draw), case.clone());
                 let number = number.unwrap_or(hunt.told.inputs);
-                self.follow(session, hunt, input, judgement, number).await;
+                self.follow(session, hunt, input, judgement, &failing, number)
+                    .await;
             }
         }
         hunt.silent += usize::from(is_silent && hunt.likenesses.len() == told);

@@ -59,6 +59,11 @@ enum Tried {
 /// The failure that is looked for, and how far the tries may go.
 struct Search {
     wanted: Likeness,
+    /// What may be broken beside it: what broke with the input that was found, or the first time it was
+    /// tried again.
+    beside: BTreeSet<&'static str>,
+    /// Whether what is tried is still the input that was found, so that all it breaks belongs to it.
+    is_whole: bool,
     /// From which state each try begins.
     from: From,
     steps: u32,
@@ -74,6 +79,7 @@ impl Lane<'_, '_> {
         hunt: &mut Hunt<'_>,
         (mut draw, mut smallest): (Option<Draw>, Case),
         found: &Judgement,
+        beside: &[Judgement],
         number: u32,
     ) {
         let began = Instant::now();
@@ -81,6 +87,8 @@ impl Lane<'_, '_> {
         let left = (self.plan.generation.max_time / SHARE).saturating_sub(self.followed);
         let mut search = Search {
             wanted: Likeness::of(found),
+            beside: beside.iter().map(|one| one.requirement).collect(),
+            is_whole: true,
             from: From::Session,
             steps: 0,
             most: MOST_STEPS,
@@ -95,7 +103,7 @@ impl Lane<'_, '_> {
             to: exchanges(&smallest),
             ..Failure::default()
         };
-        let first = self.try_again(session, hunt, &search, &smallest).await;
+        let first = self.try_again(session, hunt, &mut search, &smallest).await;
         match first {
             Tried::Shown => {
                 // A few tries are left for leaving messages out one by one, which says the most.
@@ -235,6 +243,7 @@ impl Lane<'_, '_> {
     ) -> Option<(Case, usize)> {
         // What was done to the device since then must not count.
         search.from = From::Start;
+        search.is_whole = true;
         let mut before: Vec<Case> = self.recent.iter().cloned().collect();
         let case = joined(&before, last);
         let all = exchanges(&case);
@@ -374,7 +383,7 @@ impl Lane<'_, '_> {
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
-        search: &Search,
+        search: &mut Search,
         case: &Case,
     ) -> Tried {
         if session.is_interrupted() {
@@ -390,15 +399,32 @@ impl Lane<'_, '_> {
             *judgement.case == *hunt.property.id && !matches!(judgement.outcome, Outcome::Held)
         };
         let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
+        let failing = self.failing(&outcome, hunt.property.id);
         hunt.merged.add(part, outcome);
         match found.iter().any(|judgement| search.wanted.is_of(judgement)) {
-            true => Tried::Shown,
-            false => Tried::Other(in_words(&found)),
+            true if search.allows(&failing) => Tried::Shown,
+            _ => Tried::Other(in_words(&found)),
         }
     }
 }
 
 impl Search {
+    /// Whether a try that shows the failure shows nothing that the input did not. A step that is missing
+    /// may leave an expectation behind that nothing prepares any more, and the device is not to blame for
+    /// that. What a device that ends takes with it is chance.
+    fn allows(&mut self, failing: &[Judgement]) -> bool {
+        let ends = |requirement: &str| requirement.starts_with("liveness.");
+        let broken = failing
+            .iter()
+            .filter(|one| matches!(one.outcome, Outcome::Broken(_)) && !ends(one.requirement));
+        let mut requirements = broken.map(|one| one.requirement);
+        if std::mem::take(&mut self.is_whole) {
+            self.beside.extend(requirements);
+            return true;
+        }
+        ends(self.wanted.requirement) || requirements.all(|one| self.beside.contains(one))
+    }
+
     fn reached(&self) -> Option<&'static str> {
         if self.steps >= self.most {
             Some("60 steps are the most")
@@ -505,6 +531,38 @@ pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
 mod tests {
     use super::*;
     use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+
+    #[test]
+    fn a_smaller_input_breaks_nothing_that_the_whole_one_did_not() {
+        let judgement = |requirement, outcome| Judgement {
+            requirement,
+            case: "properties/state".into(),
+            step: None,
+            outcome,
+        };
+        let broken = |requirement| judgement(requirement, Outcome::Broken(Box::default()));
+        let unclear = |requirement| judgement(requirement, Outcome::Unclear(String::new()));
+        let search = |wanted| Search {
+            wanted: Likeness::of(&broken(wanted)),
+            beside: BTreeSet::from([wanted]),
+            is_whole: true,
+            from: From::Session,
+            steps: 0,
+            most: 1,
+            until: Instant::now(),
+        };
+        let mut theme = search("call.success");
+        // What the input breaks when it is tried again belongs to it.
+        assert!(theme.allows(&[broken("call.success"), broken("volume.mute")]));
+        assert!(theme.allows(&[broken("call.success")]));
+        assert!(theme.allows(&[broken("volume.mute"), broken("liveness.link-kept")]));
+        assert!(theme.allows(&[broken("call.success"), unclear("volume.set")]));
+        assert!(!theme.allows(&[broken("call.success"), broken("volume.set")]));
+        // The end of a device spoils what comes after it.
+        let mut panic = search("liveness.no-panic");
+        assert!(panic.allows(&[broken("liveness.no-panic")]));
+        assert!(panic.allows(&[broken("liveness.no-panic"), broken("volume.set")]));
+    }
 
     #[test]
     fn each_message_can_be_left_out() {
