@@ -85,6 +85,19 @@ pub(super) const IDS: &[Mutant] = &[
 
 pub(super) const ARGUMENTS: &[Mutant] = &[
     mutant(
+        "argument-string-first-of-two",
+        "Of an array of several texts the first is accepted where a string belongs.",
+        || {
+            Defect::default().on_argument(|property, value| {
+                let is_required = property.type_name() == "string" && property.default().is_none();
+                match value.as_array().map(Vec::as_slice) {
+                    Some([first, _, ..]) if is_required => Some(first.clone()),
+                    _ => Some(value),
+                }
+            })
+        },
+    ),
+    mutant(
         "argument-before-maximum-refused",
         "The brightness 99 is refused.",
         || {
