@@ -62,11 +62,14 @@ impl From<Problem> for Refusal {
 /// Shortest token that can be told from other text.
 pub(crate) const SHORTEST_TOKEN: usize = 8;
 
+/// How long a device that the harness starts may take to connect, in seconds.
+const CONNECT_DEADLINE: f64 = 20.0;
+
 /// The keep-alive that a device is told, in seconds: short, so that a run sees it kept.
 pub(crate) const KEEP_ALIVE_S: u16 = 2;
 
 /// What is going to run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     /// The device.
     pub dut: Dut,
@@ -167,7 +170,7 @@ impl Plan {
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
             .connect_deadline
-            .unwrap_or(if waits { 120.0 } else { 20.0 });
+            .unwrap_or(if waits { 120.0 } else { CONNECT_DEADLINE });
         let listen = args
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
@@ -206,6 +209,27 @@ impl Plan {
             folder,
             repro_arguments: args.repro_arguments(),
         })
+    }
+
+    /// The same for the twin of the device, if it has one: a program on this host, that dials in here and
+    /// wears nothing.
+    pub(crate) fn for_twin(&self) -> Option<Self> {
+        let dut = self.dut.twin.as_deref()?.clone();
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut plan = Self {
+            dut,
+            listen: any_port,
+            http_listen: any_port,
+            http_listen_asked: false,
+            token: Some(self.configured_token.clone()),
+            connect_deadline: Duration::from_secs_f64(CONNECT_DEADLINE),
+            folder: self.folder.join("twin"),
+            ..self.clone()
+        };
+        plan.mqtt.broker = None;
+        plan.mqtt.told = true;
+        plan.generation.budget = None;
+        Some(plan)
     }
 
     /// The folder of what is recorded over one transport: the run's own, unless there are two.
@@ -324,7 +348,7 @@ fn quote(word: &str) -> String {
 }
 
 /// What is generated in a run, and within which bounds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Generation {
     /// The properties, in the order in which they run.
     pub properties: Vec<&'static Property>,
@@ -380,7 +404,7 @@ pub(crate) fn now() -> String {
 }
 
 /// What an MQTT device is told, and what it is held to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MqttPlan {
     /// Its client id.
     pub client_id: String,

@@ -24,6 +24,8 @@ pub struct Dut {
     pub how: How,
     /// What its file says beyond that.
     pub file: Option<DutFile>,
+    /// Where its failures are made small, if not on itself.
+    pub twin: Option<Box<Dut>>,
 }
 
 /// How a device is run.
@@ -87,13 +89,26 @@ impl Dut {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
             let dut = Self::parse_target(&file.target, difference)?;
+            let twin = file.twin.as_deref().map(Self::parse_twin).transpose()?;
             return Ok(Self {
                 name: file.name.clone(),
+                twin: twin.map(Box::new),
                 file: Some(file),
                 ..dut
             });
         }
         Self::parse_target(spec, difference)
+    }
+
+    fn parse_twin(spec: &str) -> Result<Self, Refusal> {
+        let twin = Self::parse_target(spec, None)?;
+        match twin.how {
+            How::Wait => Err(Refusal::usage(
+                "`twin = \"wait\"`: expected a device that the harness can start",
+                "name the reference device, `native`, or a program, `exec:<command>`",
+            )),
+            _ => Ok(twin),
+        }
     }
 
     fn parse_target(spec: &str, difference: Option<&Difference>) -> Result<Self, Refusal> {
@@ -144,6 +159,7 @@ impl Dut {
             name: name.to_owned(),
             how,
             file: None,
+            twin: None,
         })
     }
 
