@@ -533,7 +533,7 @@ pub(super) fn exchanges(case: &Case) -> usize {
     each.sum()
 }
 
-/// How many steps can be left out, those of bursts one by one.
+/// How many steps can be left out, those of bursts and rows of tables one by one.
 fn messages(steps: &[Step]) -> usize {
     steps.iter().map(weight).sum()
 }
@@ -541,6 +541,7 @@ fn messages(steps: &[Step]) -> usize {
 fn weight(step: &Step) -> usize {
     match &step.action {
         Action::Burst(inner) => inner.len().max(1),
+        Action::Each { rows, .. } => rows.len().max(1),
         _ => 1,
     }
 }
@@ -561,6 +562,14 @@ fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
                         action: Action::Burst(inner),
                         ..step.clone()
                     },
+                });
+            }
+            Action::Each { rows, steps } if hit && rows.len() > 1 => {
+                let (mut rows, steps) = (rows.clone(), steps.clone());
+                rows.remove(at);
+                left.push(Step {
+                    action: Action::Each { rows, steps },
+                    ..step.clone()
                 });
             }
             _ if hit => {}

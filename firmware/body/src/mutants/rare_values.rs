@@ -1,5 +1,8 @@
 //! Defects that one value in many shows: no list of examples has it, generated inputs do.
 
+use alloc::rc::Rc;
+use core::cell::Cell;
+
 use serde_json::{Value, json};
 
 use super::volume::SET;
@@ -50,6 +53,23 @@ pub(super) const IDS: &[Mutant] = &[
         "id-far-negative-lost",
         "Requests with an id below -2^40 are not answered.",
         || ids(|id| (id < -(1 << 40)).then_some(None)),
+    ),
+    mutant(
+        "id-again-dropped",
+        "A request under the id of the request before it is taken for a repetition, and dropped.",
+        || {
+            let last = Rc::new(Cell::new(None));
+            let forget = Rc::clone(&last);
+            Defect::default()
+                .on_payload(move |payload, _| {
+                    let id = payload.get("id").and_then(Value::as_i64);
+                    match last.replace(id) == id && id.is_some() {
+                        true => Flow::Drop,
+                        false => Flow::Pass,
+                    }
+                })
+                .disconnected(move |_| forget.set(None))
+        },
     ),
     mutant(
         "id-eleven-digits-as-string",
