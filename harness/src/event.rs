@@ -174,6 +174,9 @@ pub struct Failure {
     pub to: usize,
     /// How many smaller inputs were tried.
     pub steps: u32,
+    /// How many of them on the twin of the device.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub on_twin: u32,
     /// Why no more were tried, when there were more to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,
@@ -184,6 +187,10 @@ pub struct Failure {
     pub scenario: String,
     /// The command that carries it out.
     pub repro: String,
+}
+
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 impl CaseReport {

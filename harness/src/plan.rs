@@ -67,7 +67,7 @@ pub(crate) const SHORTEST_TOKEN: usize = 8;
 pub(crate) const KEEP_ALIVE_S: u16 = 2;
 
 /// What is going to run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     /// The device.
     pub dut: Dut,
@@ -217,6 +217,27 @@ impl Plan {
         })
     }
 
+    /// The same for the twin of the device, if it has one: a program on this host, that dials in here and
+    /// wears nothing.
+    pub(crate) fn for_twin(&self) -> Option<Self> {
+        let dut = self.dut.twin.as_deref()?.clone();
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut plan = Self {
+            connect_deadline: dut.patience(),
+            dut,
+            listen: any_port,
+            http_listen: any_port,
+            http_listen_asked: false,
+            token: Some(self.configured_token.clone()),
+            folder: self.folder.join("twin"),
+            ..self.clone()
+        };
+        plan.mqtt.broker = None;
+        plan.mqtt.told = true;
+        plan.generation.budget = None;
+        Some(plan)
+    }
+
     /// The folder of what is recorded over one transport: the run's own, unless there are two.
     pub fn lane_folder(&self, transport: Transport) -> PathBuf {
         self.folder.join(self.lane_path(transport, ""))
@@ -339,7 +360,7 @@ fn quote(word: &str) -> String {
 }
 
 /// What is generated in a run, and within which bounds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Generation {
     /// The properties, in the order in which they run.
     pub properties: Vec<&'static Property>,
@@ -395,7 +416,7 @@ pub(crate) fn now() -> String {
 }
 
 /// What an MQTT device is told, and what it is held to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MqttPlan {
     /// Its client id.
     pub client_id: String,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rstest::rstest;
 use serde_json::Value;
-use support::{Place, files};
+use support::{Place, files, native};
 
 const SATURATED: [&str; 6] = [
     "run",
@@ -108,6 +108,77 @@ fn a_defect_is_found_made_small_and_shown_again() {
 }
 
 #[test]
+fn what_is_left_breaks_only_what_the_whole_did() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "refusal-loses-theme", "--seed", "1"];
+    let only = ["--only", "properties/state"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.both_reports();
+    let found = case(&report, "properties/state");
+    // Without the step that sets a level, a later reading would be judged against a level that nobody set.
+    for failure in failures(found) {
+        let requirements = failure["requirements"].as_array().unwrap();
+        assert_eq!(requirements, &["call.success"], "{failure:#}");
+        assert!(failure["to"].as_u64() < failure["from"].as_u64());
+    }
+    assert_eq!(broken(found), BTreeSet::from(["call.success"]), "{found:#}");
+}
+
+#[rstest]
+#[case::that_fails_alike("exec:'{}' --mutant id-int32-saturated", true)]
+#[case::that_is_all_right("exec:'{}'", false)]
+#[case::that_does_not_start("exec:exit 1", false)]
+fn a_failure_is_made_small_on_a_twin(#[case] twin: &str, #[case] shows: bool) {
+    let place = Place::new();
+    let native = native().display().to_string();
+    let target = "exec:'{}' --mutant id-int32-saturated".replace("{}", &native);
+    let twin = twin.replace("{}", &native);
+    let file = format!("name = \"board\"\ntarget = \"{target}\"\ntwin = \"{twin}\"\n");
+    place.write("board.toml", &file);
+    let run = ["run", "--dut", "board.toml", "--seed", "1"];
+    let run = run.iter().chain(&["--only", "properties/ids"]);
+    let done = place.hil(run).end().exits(1);
+    let report = place.both_reports();
+    let found = case(&report, "properties/ids");
+    let failure = &failures(found)[0];
+    // What is left fails on the device itself, wherever it was made small.
+    assert!(failure.get("second_try").is_none(), "{failure:#}");
+    assert_eq!(failure["requirements"][0], "ids.echo", "{failure:#}");
+    assert_eq!(failure["to"], 1, "{failure:#}");
+    if shows {
+        let (all, there) = (failure["steps"].as_u64(), failure["on_twin"].as_u64());
+        assert_eq!(all, there.map(|there| there + 1), "{failure:#}");
+        done.prints(&[" of them on the"]);
+    } else {
+        assert!(failure["steps"].as_u64() > Some(1), "{failure:#}");
+        assert!(failure.get("on_twin").is_none(), "{failure:#}");
+    }
+    // The twin's own exchanges are no part of the transcript.
+    let ids = place.read("target/mcp-hil/latest/transcripts/properties.ids.jsonl");
+    let trials = ids.matches(r#""part":"trial""#).count() as u64;
+    let steps = failures(found).iter().map(|one| {
+        let steps = |name: &str| one[name].as_u64().unwrap_or(0);
+        steps("steps") - steps("on_twin") + u64::from(!shows)
+    });
+    assert_eq!(trials, steps.sum::<u64>(), "{found:#}");
+}
+
+#[test]
+fn a_twin_is_a_device_that_can_be_started() {
+    let place = Place::new();
+    place.write(
+        "board.toml",
+        "name = \"b\"\ntarget = \"wait\"\ntwin = \"wait\"\n",
+    );
+    let run = ["run", "--dut", "board.toml"];
+    place
+        .hil(run)
+        .end()
+        .exits(2)
+        .says(&["`twin = \"wait\"`", "hint: "]);
+}
+
+#[test]
 fn a_crash_is_one_failure_whatever_it_takes_with_it() {
     let place = Place::new();
     let run = ["run", "--mutant", "argument-extra-panics", "--seed", "1"];
@@ -132,15 +203,13 @@ fn a_crash_is_one_failure_whatever_it_takes_with_it() {
 #[test]
 fn what_needs_what_was_before_is_shown_with_it() {
     let place = Place::new();
+    // A seed that draws two ids which the defect makes one, in two inputs.
     let run = ["run", "--mutant", "id-int32-saturated", "--seed", "8"];
-    place
-        .hil(run.iter().chain(&["--only", "properties/ids"]))
-        .end()
-        .exits(1);
+    let only = ["--only", "properties/ids"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
     let report = place.report();
     let late = |failure: &&Value| failure["requirements"][0] == "jsonrpc.one-answer";
     let found = failures(case(&report, "properties/ids"));
-    // Two ids that the defect makes one, in two inputs.
     let failure = found
         .iter()
         .find(late)
@@ -179,21 +248,25 @@ fn what_does_not_show_again_is_told_as_that() {
 }
 
 #[rstest]
-#[case::as_a_panic("late-panic", "25", &["properties/strings"], 41, "\\U0001f600")]
-#[case::after_the_last_input("late-exit", "7", &["properties/strings"], 49, "${repeat:")]
-#[case::in_another_property("late-exit", "7", &["properties/strings", "properties/pagination"], 49, "${repeat:")]
-#[case::whatever_it_was("silent-reset", "25", &["properties/ids"], 28, "${good.method}")]
+#[case::as_a_panic("late-panic", &["properties/strings"], 41, "\\U0001f600")]
+#[case::after_the_last_input("late-exit", &["properties/strings"], 49, "${repeat:")]
+#[case::in_another_property("late-exit", &["properties/strings", "properties/pagination", "--cases=8"], 49, "${repeat:")]
+#[case::whatever_it_was("silent-reset", &["properties/ids"], 28, "${good.method}")]
 fn an_end_that_comes_late_is_traced_to_its_cause(
     #[case] mutant: &str,
-    #[case] inputs: &str,
-    #[case] only: &[&str],
+    #[case] words: &[&str],
     #[case] exchanges: u64,
     #[case] cause: &str,
 ) {
     let place = Place::new();
-    let run = ["run", "--mutant", mutant, "--seed", "1", "--cases", inputs];
-    let only: Vec<&str> = only.iter().flat_map(|id| ["--only", *id]).collect();
-    place.hil(run.iter().chain(&only)).end().exits(1);
+    let run = ["run", "--mutant", mutant, "--seed", "1"];
+    let (only, more): (Vec<&str>, Vec<&str>) =
+        words.iter().partition(|word| !word.starts_with('-'));
+    let only: Vec<&str> = only.into_iter().flat_map(|id| ["--only", id]).collect();
+    place
+        .hil(run.iter().chain(&only).chain(&more))
+        .end()
+        .exits(1);
     let report = place.report();
     // It is told where it came, whichever property sent the cause.
     let found = failures(case(&report, only[only.len() - 1]));

@@ -3,12 +3,13 @@
 //! It decides nothing about right or wrong. Times are microseconds or durations given from
 //! outside; nothing here sleeps.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::capability::Facts;
+use crate::obligation::Duty;
 
 /// How many latencies are remembered.
 const REMEMBERED: usize = 64;
@@ -18,6 +19,9 @@ pub const FIRST_ID: u64 = 1001;
 
 /// Bounds of the grace that is given after a fence.
 const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(20));
+
+/// The least time for the answer to what was ignored before.
+const FLOOR_FOR_IGNORED: Duration = Duration::from_millis(40);
 
 /// The state of the harness's side of a session.
 #[derive(Debug)]
@@ -30,8 +34,13 @@ pub struct Conversation {
     /// What nine of ten of the latest answers took at most.
     usual: Duration,
     misses: u32,
+    /// What was left unanswered although the device answered what came after it: methods, and tools of
+    /// calls.
+    ignored: BTreeSet<(String, String)>,
     fence: Option<(String, Option<Value>)>,
     call_fence: Option<Value>,
+    /// The tools that the device has.
+    tools: BTreeSet<String>,
 }
 
 impl Conversation {
@@ -45,8 +54,10 @@ impl Conversation {
             median: None,
             usual: Duration::ZERO,
             misses: 0,
+            ignored: BTreeSet::new(),
             fence: None,
             call_fence: None,
+            tools: BTreeSet::new(),
         }
     }
 
@@ -63,11 +74,35 @@ impl Conversation {
     pub fn patience(&self) -> Duration {
         let (taken, floor) = match self.misses {
             0 => return self.deadline,
-            1..=3 => (self.slowest, Duration::from_secs(1)),
-            4..=15 => (self.usual, Duration::from_millis(250)),
+            1..=2 => (self.slowest, Duration::from_secs(1)),
+            3..=9 => (self.usual, Duration::from_millis(250)),
             _ => (self.usual, Duration::from_millis(100)),
         };
         (taken * 10).max(floor).min(self.deadline)
+    }
+
+    /// How long the answer to a request is waited for before a fence follows. What was ignored once for the
+    /// whole deadline has shown its defect, and is given little time from then on; what else the device
+    /// does is waited for as ever.
+    pub fn patience_for(&self, duty: &Duty) -> Duration {
+        let patience = self.patience();
+        match self.ignored.contains(&self.shape(duty)) {
+            true => (self.usual * 10).max(FLOOR_FOR_IGNORED).min(patience),
+            false => patience,
+        }
+    }
+
+    /// Takes note that a request was left unanswered, and the device answered what came after it.
+    pub fn was_ignored(&mut self, duty: &Duty) {
+        self.ignored.insert(self.shape(duty));
+    }
+
+    /// What requests have in common that are ignored for one reason: all tools that the device has not
+    /// got are one.
+    fn shape(&self, duty: &Duty) -> (String, String) {
+        let tool = duty.tool.as_ref().filter(|tool| self.tools.contains(*tool));
+        let method = duty.method.clone().unwrap_or_default();
+        (method, tool.cloned().unwrap_or_default())
     }
 
     /// How long a device in good standing is waited for.
@@ -127,8 +162,10 @@ impl Conversation {
         self.fence = Some((method.to_owned(), params));
     }
 
-    /// Sets the tool whose call fences other calls, when the device has a harmless one.
+    /// Learns which tools the device has. One that is harmless fences the calls of others.
     pub fn set_call_fence(&mut self, facts: &Facts) {
+        let tools = facts.tools.iter().chain(&facts.user_tools);
+        self.tools = tools.cloned().collect();
         self.call_fence = facts
             .variables
             .get("nullary.tool")
@@ -174,12 +211,45 @@ mod tests {
         for _ in 0..20 {
             conversation.learn(Duration::from_millis(40));
         }
-        for _ in 0..3 {
+        for _ in 0..2 {
             conversation.missed();
             assert_eq!(conversation.patience(), Duration::from_secs(10));
         }
         conversation.missed();
         assert_eq!(conversation.patience(), Duration::from_millis(400));
+    }
+
+    #[test]
+    fn what_was_ignored_once_is_not_waited_for_again() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.learn(Duration::from_millis(7));
+        let facts = Facts {
+            tools: vec!["self.lamp.turn_on".into()],
+            ..Facts::default()
+        };
+        conversation.set_call_fence(&facts);
+        let call = |tool: &str| Duty {
+            method: Some("tools/call".into()),
+            tool: Some(tool.into()),
+            ..Duty::default()
+        };
+        let nobodys = call("self.no.such_tool");
+        assert_eq!(conversation.patience_for(&nobodys), Duration::from_secs(10));
+        conversation.missed();
+        conversation.was_ignored(&nobodys);
+        // One tool that is not there is like another; one that is there is not.
+        let other = call("self.no.other_tool");
+        assert_eq!(conversation.patience_for(&other), Duration::from_millis(70));
+        let lamp = call("self.lamp.turn_on");
+        assert_eq!(conversation.patience_for(&lamp), conversation.patience());
+        // A slow device keeps what its answers take.
+        for _ in 0..64 {
+            conversation.learn(Duration::from_millis(50));
+        }
+        assert_eq!(
+            conversation.patience_for(&other),
+            Duration::from_millis(500)
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::wire::{Frame, without_lone_surrogates};
+use crate::wire::{Frame, read_json, without_lone_surrogates};
 
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
 const EXACT_IN_DOUBLE: u64 = 1 << 53;
@@ -49,8 +49,13 @@ impl Duty {
     /// Reads a frame that the harness sent.
     pub fn of(frame: &Frame) -> Self {
         match frame {
-            Frame::Text(text) => match serde_json::from_str::<Value>(text) {
-                Ok(Value::Object(envelope)) => Self::of_envelope(&envelope),
+            Frame::Text(text) => match read_json(text) {
+                // Which of two members of one name counts is open (RFC 8259, section 4).
+                Ok((Value::Object(envelope), Some(_))) => Self {
+                    owes: Owes::Nothing,
+                    ..Self::of_envelope(&envelope)
+                },
+                Ok((Value::Object(envelope), None)) => Self::of_envelope(&envelope),
                 Ok(_) => Self::bare(Owes::Nothing),
                 // A parser may refuse lone surrogates, or not; the id tells whose answer comes.
                 Err(_) => Self {
@@ -238,6 +243,14 @@ mod tests {
     #[case(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#,
         Owes::NoSuccess("jsonrpc.params-structured")
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}"#,
+        Owes::Nothing
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","method":"tools/list","params":{"a":{"b":1,"b":1}}}"#,
+        Owes::Nothing
     )]
     #[case("[]", Owes::Nothing)]
     #[case("17", Owes::NoSuccess("envelope.payload-not-object"))]

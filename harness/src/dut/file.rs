@@ -25,6 +25,9 @@ pub struct DutFile {
     pub fidelity: Option<Fidelity>,
     /// The image that an emulated chip boots; `--firmware` overrides it.
     pub firmware: Option<PathBuf>,
+    /// What most likely fails in the same way and costs less: a target that the harness starts on this
+    /// host. Failures are made small there, and the outcome is tried on the device itself.
+    pub twin: Option<String>,
     /// The transports that it speaks, in the order in which they run; `--transport` overrides it.
     #[serde(default)]
     pub transports: Vec<Transport>,

@@ -38,6 +38,8 @@ pub struct Dut {
     pub how: How,
     /// What its file says beyond that.
     pub file: Option<DutFile>,
+    /// Where its failures are made small, if not on itself.
+    pub twin: Option<Box<Dut>>,
 }
 
 /// How a device is run.
@@ -117,8 +119,10 @@ impl Dut {
                 ..*asked
             };
             let dut = Self::parse_target(&file.target, &asked)?;
+            let twin = file.twin.as_deref().map(Self::parse_twin).transpose()?;
             return Ok(Self {
                 name: file.name.clone(),
+                twin: twin.map(Box::new),
                 file: Some(file),
                 ..dut
             });
@@ -139,6 +143,17 @@ impl Dut {
         Self::find(spec, &asked)
     }
 
+    fn parse_twin(spec: &str) -> Result<Self, Refusal> {
+        let twin = Self::parse_target(spec, &Asked::default())?;
+        match twin.how {
+            How::Wait => Err(Refusal::usage(
+                "`twin = \"wait\"`: expected a device that the harness can start",
+                "name the reference device, `native`, or a program, `exec:<command>`",
+            )),
+            _ => Ok(twin),
+        }
+    }
+
     fn parse_target(spec: &str, asked: &Asked<'_>) -> Result<Self, Refusal> {
         let difference = asked.difference;
         if emulated::KINDS.contains(&spec) {
@@ -146,6 +161,7 @@ impl Dut {
                 name: spec.to_owned(),
                 how: How::Emulated(Box::new(Emulated::find(spec, asked)?)),
                 file: None,
+                twin: None,
             });
         }
         let (name, how) = match spec.split_once(':') {
@@ -205,6 +221,7 @@ impl Dut {
             name: name.to_owned(),
             how,
             file: None,
+            twin: None,
         })
     }
 

@@ -172,8 +172,12 @@ pub(crate) fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, Str
         rows.push(("flaky", clean::line(&text, limit)));
     } else {
         let cut_short = failure.cut_short.as_ref();
+        let on_twin = match failure.on_twin {
+            0 => String::new(),
+            number => format!(", {number} of them on the twin"),
+        };
         let text = format!(
-            "from {} to {} in {}{}",
+            "from {} to {} in {}{on_twin}{}",
             failure.from,
             count(failure.to, "exchange"),
             count(failure.steps as usize, "step"),

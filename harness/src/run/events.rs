@@ -20,6 +20,9 @@ use super::session::{Exchange, Manner, Next, Session};
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How often is looked meanwhile whether the device dials again.
+const EXIT_LOOK: Duration = Duration::from_millis(5);
+
 /// How long a device that presented wrong credentials is waited for to present the right ones.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -260,12 +263,18 @@ impl Session {
     /// over another channel.
     pub(crate) async fn wait_for_exit(&mut self) {
         let until = Instant::now() + EXIT_PATIENCE;
-        while self.target.is_running() == Some(true) {
+        // What dials again lives.
+        while self.target.is_running() == Some(true) && self.endpoint.waiting() == 0 {
+            let look = until.min(Instant::now() + EXIT_LOOK);
             tokio::select! {
                 output = self.target.next() => {
                     self.output(output);
                 }
-                () = tokio::time::sleep_until(until.into()) => return,
+                () = tokio::time::sleep_until(look.into()) => {
+                    if look == until {
+                        return;
+                    }
+                }
             }
         }
         self.drain_console();

@@ -20,6 +20,7 @@ use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
 use super::report::Book;
 use super::session::{Exchange, Ports, Session};
+use super::twin::Twin;
 use crate::event::{CaseReport, DutReady, Event};
 use crate::plan::Plan;
 use crate::random::Random;
@@ -97,26 +98,13 @@ pub(crate) async fn run(
             return end;
         }
     };
-    let mut lane = Lane {
-        plan,
-        reporters,
-        book: Book::default(),
-        dialing: Dialing::new(
-            plan.connect_deadline,
-            plan.redial_deadline(transport),
-            plan.token.is_some(),
-            Random::new(plan.seed),
-        ),
-        transport,
-        dead: 0,
-        why_dead: "the device could not be reached in three cases in a row",
-        confirmed: 0,
-        since_look: 0,
-        spent: 0,
-        recent: VecDeque::new(),
-        told: Vec::new(),
-        followed: Duration::ZERO,
-    };
+    let twin_plan = plan.for_twin();
+    let mut nobody = Reporters::new(std::io::sink());
+    let mut lane = Lane::new(plan, transport, reporters);
+    lane.twin = twin_plan.as_ref().map(|plan| {
+        let lane = Lane::new(plan, transport, &mut nobody);
+        Box::new(Twin::new(lane, session.interrupt.clone()))
+    });
     end.error = lane.bring_up(&mut session).await.err();
     end.interrupted = session.is_interrupted();
     if end.error.is_none() {
@@ -140,12 +128,15 @@ pub(crate) async fn run(
     }
     session.target.stop().await;
     session.recorder.flush();
+    if let Some(twin) = lane.twin.take() {
+        twin.stop().await;
+    }
     end.error = end.error.or(session.recorder.take_failure());
     end.cases = lane.book.into_cases();
     end
 }
 
-async fn open(
+pub(super) async fn open(
     plan: &Plan,
     transport: Transport,
     interrupt: watch::Receiver<bool>,
@@ -242,11 +233,39 @@ pub(super) struct Lane<'a, 'r> {
     pub(super) told: Vec<Likeness>,
     /// How long failures of properties were followed.
     pub(super) followed: Duration,
+    /// Where they are made small, if not on the device itself.
+    pub(super) twin: Option<Box<Twin<'a, 'r>>>,
+}
+
+impl<'a, 'r> Lane<'a, 'r> {
+    fn new(plan: &'a Plan, transport: Transport, reporters: &'a mut Reporters<'r>) -> Self {
+        Self {
+            plan,
+            reporters,
+            book: Book::default(),
+            dialing: Dialing::new(
+                plan.connect_deadline,
+                plan.redial_deadline(transport),
+                plan.token.is_some(),
+                Random::new(plan.seed),
+            ),
+            transport,
+            dead: 0,
+            why_dead: "the device could not be reached in three cases in a row",
+            confirmed: 0,
+            since_look: 0,
+            spent: 0,
+            recent: VecDeque::new(),
+            told: Vec::new(),
+            followed: Duration::ZERO,
+            twin: None,
+        }
+    }
 }
 
 impl Lane<'_, '_> {
     /// Starts the device, waits until it is connected, and gets to know it.
-    async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
+    pub(super) async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
         let began = Instant::now();
         let case: Arc<str> = BRING_UP.into();
         session.begin_case(&case);

@@ -2,8 +2,8 @@
 //!
 //! `lane` runs one device over one transport; `session` is its connection with everything that
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
-//! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, and
-//! `keep` leaves it as a file;
+//! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, on a
+//! `twin` where there is one, and `keep` leaves it as a file;
 //! `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
@@ -20,6 +20,7 @@ mod settings;
 mod shrink;
 mod stimulus;
 mod summary;
+mod twin;
 
 use std::time::Instant;
 

@@ -43,9 +43,9 @@ pub(super) struct Hunt<'a> {
     /// What tells each failure that is told from others.
     pub(super) likenesses: Vec<Vec<Likeness>>,
     /// The same for what was told of other properties, where that is no news.
-    elsewhere: Vec<Likeness>,
+    pub(super) elsewhere: Vec<Likeness>,
     /// How many of its inputs left requests unanswered, and showed nothing new.
-    silent: usize,
+    pub(super) silent: usize,
     /// The device's settings as they were before.
     pub(super) saved: Settings,
     /// When its share of the time is over.
@@ -242,7 +242,8 @@ impl Lane<'_, '_> {
                 let draw = |number| Draw::new(hunt.property, hunt.ground, self.plan.seed, number);
                 let input = (number.map(draw), case.clone());
                 let number = number.unwrap_or(hunt.told.inputs);
-                self.follow(session, hunt, input, judgement, number).await;
+                self.follow(session, hunt, input, judgement, &failing, number)
+                    .await;
             }
         }
         hunt.silent += usize::from(is_silent && hunt.likenesses.len() == told);

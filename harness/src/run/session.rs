@@ -266,7 +266,7 @@ impl Session {
         if duty.owes != Owes::Answer && !ping {
             return self.fence(at, duty.is_call()).await;
         }
-        let patience = self.conversation.patience();
+        let patience = self.conversation.patience_for(&duty);
         let mut until = sent_at + patience;
         let mut confirmed = false;
         loop {
@@ -297,7 +297,10 @@ impl Session {
             self.conversation.missed();
         }
         match self.fence(at, duty.is_call()).await {
-            Exchange::Settled => Exchange::Ignored,
+            Exchange::Settled => {
+                self.conversation.was_ignored(&duty);
+                Exchange::Ignored
+            }
             other => other,
         }
     }

@@ -26,6 +26,9 @@ const MOST_LEFT_OUT: usize = 20;
 /// How long they may take together.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// The same where another property was followed to such a failure: most likely it has the same cause.
+const LONGEST_AGAIN: Duration = Duration::from_secs(1);
+
 /// How long they may take when the property's share of the time is over.
 const SHORTEST: Duration = Duration::from_millis(500);
 
@@ -47,7 +50,7 @@ pub(super) enum From {
 const SHARE: u32 = 4;
 
 /// What a try has shown.
-enum Tried {
+pub(super) enum Tried {
     /// The failure.
     Shown,
     /// Something else, in words.
@@ -57,13 +60,19 @@ enum Tried {
 }
 
 /// The failure that is looked for, and how far the tries may go.
-struct Search {
+#[derive(Clone)]
+pub(super) struct Search {
     wanted: Likeness,
+    /// What may be broken beside it: what broke with the input that was found, or the first time it was
+    /// tried again.
+    beside: BTreeSet<&'static str>,
+    /// Whether what is tried is still the input that was found, so that all it breaks belongs to it.
+    is_whole: bool,
     /// From which state each try begins.
     from: From,
-    steps: u32,
+    pub(super) steps: u32,
     most: u32,
-    until: Instant,
+    pub(super) until: Instant,
 }
 
 impl Lane<'_, '_> {
@@ -74,17 +83,24 @@ impl Lane<'_, '_> {
         hunt: &mut Hunt<'_>,
         (mut draw, mut smallest): (Option<Draw>, Case),
         found: &Judgement,
+        beside: &[Judgement],
         number: u32,
     ) {
         let began = Instant::now();
         // All failures together have a share of the time, too.
         let left = (self.plan.generation.max_time / SHARE).saturating_sub(self.followed);
+        let longest = match self.told.iter().any(|known| known.is_of(found)) {
+            true => LONGEST_AGAIN,
+            false => LONGEST,
+        };
         let mut search = Search {
             wanted: Likeness::of(found),
+            beside: beside.iter().map(|one| one.requirement).collect(),
+            is_whole: true,
             from: From::Session,
             steps: 0,
             most: MOST_STEPS,
-            until: (began + LONGEST.min(left))
+            until: (began + longest.min(left))
                 .min(hunt.until)
                 .max(began + SHORTEST),
         };
@@ -95,24 +111,32 @@ impl Lane<'_, '_> {
             to: exchanges(&smallest),
             ..Failure::default()
         };
-        let first = self.try_again(session, hunt, &search, &smallest).await;
+        let again = draw
+            .is_some()
+            .then(|| Draw::new(hunt.property, hunt.ground, self.plan.seed, number));
+        let (small, on_twin) = self
+            .by_twin(session, hunt, &mut search, again, &smallest)
+            .await;
+        failure.on_twin = on_twin;
+        let first = match small {
+            Some(_) => Tried::Shown,
+            None => self.try_again(session, hunt, &mut search, &smallest).await,
+        };
         match first {
             Tried::Shown => {
-                // A few tries are left for leaving messages out one by one, which says the most.
-                search.most -= failure.from.min(MOST_LEFT_OUT) as u32;
-                let cut_short = match &mut draw {
-                    Some(draw) => {
-                        self.shrink(session, hunt, &mut search, draw, &mut smallest)
+                let cut_short = match small {
+                    Some((case, cut_short)) => {
+                        smallest = case;
+                        cut_short
+                    }
+                    None => {
+                        let draw = draw.as_mut();
+                        self.make_small(session, hunt, &mut search, draw, &mut smallest)
                             .await
                     }
-                    None => None,
                 };
-                search.most = MOST_STEPS;
-                let left = self
-                    .leave_out(session, hunt, &mut search, &mut smallest, usize::MAX)
-                    .await;
                 failure.to = exchanges(&smallest);
-                failure.cut_short = cut_short.or(left).map(str::to_owned);
+                failure.cut_short = cut_short.map(str::to_owned);
             }
             Tried::Other(what) => {
                 let all = self
@@ -129,7 +153,7 @@ impl Lane<'_, '_> {
             }
             Tried::Not(why) => failure.cut_short = Some(why.to_owned()),
         }
-        failure.steps = search.steps;
+        failure.steps = search.steps + on_twin;
 
         let mut likenesses = vec![search.wanted.clone()];
         let mut evidence = found.clone();
@@ -161,6 +185,59 @@ impl Lane<'_, '_> {
         self.followed += began.elapsed();
         hunt.likenesses.push(likenesses);
         hunt.told.failures.push(failure);
+    }
+
+    /// Makes an input small on the twin, and tries the outcome on the device itself. Gives it where that
+    /// shows the failure, with why there may be a smaller one; and how many inputs were tried on the twin.
+    async fn by_twin(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        search: &mut Search,
+        draw: Option<Draw>,
+        case: &Case,
+    ) -> (Option<(Case, Option<&'static str>)>, u32) {
+        let mut there = search.clone();
+        let Some(shrunk) = self.on_twin(hunt, &mut there, draw, case).await else {
+            return (None, 0);
+        };
+        // What was tried there took time of its own.
+        search.until = search.until.max(Instant::now() + SHORTEST);
+        let Some(smallest) = shrunk.smallest else {
+            return (None, shrunk.steps);
+        };
+        let mut here = Search {
+            is_whole: false,
+            beside: there.beside,
+            ..search.clone()
+        };
+        search.steps += 1;
+        let tried = self.try_again(session, hunt, &mut here, &smallest).await;
+        let small = matches!(tried, Tried::Shown).then_some((smallest, shrunk.cut_short));
+        (small, shrunk.steps)
+    }
+
+    /// Makes an input that has shown its failure again as small as it gets. Gives why there may be a
+    /// smaller one.
+    pub(super) async fn make_small(
+        &mut self,
+        session: &mut Session,
+        hunt: &mut Hunt<'_>,
+        search: &mut Search,
+        draw: Option<&mut Draw>,
+        smallest: &mut Case,
+    ) -> Option<&'static str> {
+        // A few tries are left for leaving messages out one by one, which says the most.
+        search.most -= exchanges(smallest).min(MOST_LEFT_OUT) as u32;
+        let cut_short = match draw {
+            Some(draw) => self.shrink(session, hunt, search, draw, smallest).await,
+            None => None,
+        };
+        search.most = MOST_STEPS;
+        let left = self
+            .leave_out(session, hunt, search, smallest, usize::MAX)
+            .await;
+        cut_short.or(left)
     }
 
     /// Makes an input smaller as long as it fails. Gives why there may be a smaller one.
@@ -235,6 +312,7 @@ impl Lane<'_, '_> {
     ) -> Option<(Case, usize)> {
         // What was done to the device since then must not count.
         search.from = From::Start;
+        search.is_whole = true;
         let mut before: Vec<Case> = self.recent.iter().cloned().collect();
         let case = joined(&before, last);
         let all = exchanges(&case);
@@ -370,11 +448,11 @@ impl Lane<'_, '_> {
     }
 
     /// Carries an input out from a known state.
-    async fn try_again(
+    pub(super) async fn try_again(
         &mut self,
         session: &mut Session,
         hunt: &mut Hunt<'_>,
-        search: &Search,
+        search: &mut Search,
         case: &Case,
     ) -> Tried {
         if session.is_interrupted() {
@@ -390,15 +468,32 @@ impl Lane<'_, '_> {
             *judgement.case == *hunt.property.id && !matches!(judgement.outcome, Outcome::Held)
         };
         let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
+        let failing = self.failing(&outcome, hunt.property.id);
         hunt.merged.add(part, outcome);
         match found.iter().any(|judgement| search.wanted.is_of(judgement)) {
-            true => Tried::Shown,
-            false => Tried::Other(in_words(&found)),
+            true if search.allows(&failing) => Tried::Shown,
+            _ => Tried::Other(in_words(&found)),
         }
     }
 }
 
 impl Search {
+    /// Whether a try that shows the failure shows nothing that the input did not. A step that is missing
+    /// may leave an expectation behind that nothing prepares any more, and the device is not to blame for
+    /// that. What a device that ends takes with it is chance.
+    fn allows(&mut self, failing: &[Judgement]) -> bool {
+        let ends = |requirement: &str| requirement.starts_with("liveness.");
+        let broken = failing
+            .iter()
+            .filter(|one| matches!(one.outcome, Outcome::Broken(_)) && !ends(one.requirement));
+        let mut requirements = broken.map(|one| one.requirement);
+        if std::mem::take(&mut self.is_whole) {
+            self.beside.extend(requirements);
+            return true;
+        }
+        ends(self.wanted.requirement) || requirements.all(|one| self.beside.contains(one))
+    }
+
     fn reached(&self) -> Option<&'static str> {
         if self.steps >= self.most {
             Some("60 steps are the most")
@@ -438,7 +533,7 @@ pub(super) fn exchanges(case: &Case) -> usize {
     each.sum()
 }
 
-/// How many steps can be left out, those of bursts one by one.
+/// How many steps can be left out, those of bursts and rows of tables one by one.
 fn messages(steps: &[Step]) -> usize {
     steps.iter().map(weight).sum()
 }
@@ -446,6 +541,7 @@ fn messages(steps: &[Step]) -> usize {
 fn weight(step: &Step) -> usize {
     match &step.action {
         Action::Burst(inner) => inner.len().max(1),
+        Action::Each { rows, .. } => rows.len().max(1),
         _ => 1,
     }
 }
@@ -466,6 +562,14 @@ fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
                         action: Action::Burst(inner),
                         ..step.clone()
                     },
+                });
+            }
+            Action::Each { rows, steps } if hit && rows.len() > 1 => {
+                let (mut rows, steps) = (rows.clone(), steps.clone());
+                rows.remove(at);
+                left.push(Step {
+                    action: Action::Each { rows, steps },
+                    ..step.clone()
                 });
             }
             _ if hit => {}
@@ -505,6 +609,38 @@ pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
 mod tests {
     use super::*;
     use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+
+    #[test]
+    fn a_smaller_input_breaks_nothing_that_the_whole_one_did_not() {
+        let judgement = |requirement, outcome| Judgement {
+            requirement,
+            case: "properties/state".into(),
+            step: None,
+            outcome,
+        };
+        let broken = |requirement| judgement(requirement, Outcome::Broken(Box::default()));
+        let unclear = |requirement| judgement(requirement, Outcome::Unclear(String::new()));
+        let search = |wanted| Search {
+            wanted: Likeness::of(&broken(wanted)),
+            beside: BTreeSet::from([wanted]),
+            is_whole: true,
+            from: From::Session,
+            steps: 0,
+            most: 1,
+            until: Instant::now(),
+        };
+        let mut theme = search("call.success");
+        // What the input breaks when it is tried again belongs to it.
+        assert!(theme.allows(&[broken("call.success"), broken("volume.mute")]));
+        assert!(theme.allows(&[broken("call.success")]));
+        assert!(theme.allows(&[broken("volume.mute"), broken("liveness.link-kept")]));
+        assert!(theme.allows(&[broken("call.success"), unclear("volume.set")]));
+        assert!(!theme.allows(&[broken("call.success"), broken("volume.set")]));
+        // The end of a device spoils what comes after it.
+        let mut panic = search("liveness.no-panic");
+        assert!(panic.allows(&[broken("liveness.no-panic")]));
+        assert!(panic.allows(&[broken("liveness.no-panic"), broken("volume.set")]));
+    }
 
     #[test]
     fn each_message_can_be_left_out() {

@@ -128,6 +128,42 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     mutant(
+        "argument-string-from-index",
+        "A number where the name of a theme belongs is its place in the list of themes.",
+        || {
+            strings(|value| {
+                let themes = ["light", "dark", "contrast"];
+                let index = value.as_u64().and_then(|at| usize::try_from(at).ok());
+                index
+                    .and_then(|at| themes.get(at))
+                    .map_or_else(|| value.clone(), |theme| json!(theme))
+            })
+        },
+    ),
+    mutant(
+        "argument-string-array-unpacked",
+        "The only element of an array is accepted where a string belongs.",
+        || {
+            strings(|value| match value.as_array().map(Vec::as_slice) {
+                Some([text]) if text.is_string() => text.clone(),
+                _ => value.clone(),
+            })
+        },
+    ),
+    mutant(
+        "argument-string-null-as-light",
+        "null where a theme belongs is the theme of the factory.",
+        || {
+            strings(|value| {
+                if value.is_null() {
+                    json!("light")
+                } else {
+                    value.clone()
+                }
+            })
+        },
+    ),
+    mutant(
         "argument-string-echoed-raw",
         "The result repeats a string argument without escaping it.",
         || {
@@ -186,6 +222,14 @@ fn booleans(change: fn(&Value) -> Value) -> Defect {
         } else {
             value
         })
+    })
+}
+
+/// Changes what is sent for string arguments without a default.
+fn strings(change: fn(&Value) -> Value) -> Defect {
+    Defect::default().on_argument(move |property, value| {
+        let is_required = property.type_name() == "string" && property.default().is_none();
+        Some(if is_required { change(&value) } else { value })
     })
 }
 

@@ -161,6 +161,47 @@ pub(super) const SPELLINGS: &[Mutant] = &[
         },
     ),
     mutant(
+        "json-duplicate-member-panics",
+        "A method that stands twice overruns the table of members.",
+        || {
+            Defect::default().inbound(|inbound, hands| {
+                if inbound.text.matches(r#""method":"#).count() == 2 {
+                    let twice = serde_json::from_str::<Value>(&inbound.text).unwrap_or_default();
+                    let once = twice.to_string().matches(r#""method":"#).count() == 1;
+                    if once {
+                        hands.act(Act::Panic);
+                    }
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
+        "json-seven-deep-dropped",
+        "A request with structures seven deep and more is dropped.",
+        || {
+            Defect::default().inbound(|inbound, _| {
+                let message = serde_json::from_str::<Value>(&inbound.text).unwrap_or_default();
+                match message["payload"]["method"] == "tools/list" && depth(&message) >= 7 {
+                    true => Flow::Drop,
+                    false => Flow::Pass,
+                }
+            })
+        },
+    ),
+    mutant(
+        "json-second-text-hangs",
+        "A second text behind the first one, on a line of its own, makes the device hang.",
+        || {
+            Defect::default().inbound(|inbound, hands| {
+                if inbound.text.contains("}\n{") {
+                    hands.act(Act::Hang);
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
         "json-nameless-member-dropped",
         "A request with a member whose name is empty is dropped.",
         || {
@@ -171,6 +212,15 @@ pub(super) const SPELLINGS: &[Mutant] = &[
         },
     ),
 ];
+
+/// How many structures lie within each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
 
 pub(super) const REWRITTEN: &[Mutant] = &[
     mutant(

@@ -1,5 +1,8 @@
 //! Defects that one value in many shows: no list of examples has it, generated inputs do.
 
+use alloc::rc::Rc;
+use core::cell::Cell;
+
 use serde_json::{Value, json};
 
 use super::volume::SET;
@@ -53,6 +56,23 @@ pub(super) const IDS: &[Mutant] = &[
         || ids(|id| (id < -(1 << 40)).then_some(None)),
     ),
     mutant(
+        "id-again-dropped",
+        "A request under the id of the request before it is taken for a repetition, and dropped.",
+        || {
+            let last = Rc::new(Cell::new(None));
+            let forget = Rc::clone(&last);
+            Defect::default()
+                .on_payload(move |payload, _| {
+                    let id = payload.get("id").and_then(Value::as_i64);
+                    match last.replace(id) == id && id.is_some() {
+                        true => Flow::Drop,
+                        false => Flow::Pass,
+                    }
+                })
+                .disconnected(move |_| forget.set(None))
+        },
+    ),
+    mutant(
         "id-eleven-digits-as-string",
         "Ids of eleven digits come back as strings.",
         || {
@@ -85,6 +105,19 @@ pub(super) const IDS: &[Mutant] = &[
 ];
 
 pub(super) const ARGUMENTS: &[Mutant] = &[
+    mutant(
+        "argument-string-first-of-two",
+        "Of an array of several texts the first is accepted where a string belongs.",
+        || {
+            Defect::default().on_argument(|property, value| {
+                let is_required = property.type_name() == "string" && property.default().is_none();
+                match value.as_array().map(Vec::as_slice) {
+                    Some([first, _, ..]) if is_required => Some(first.clone()),
+                    _ => Some(value),
+                }
+            })
+        },
+    ),
     mutant(
         "argument-before-maximum-refused",
         "The brightness 99 is refused.",

@@ -54,8 +54,6 @@ pub(crate) struct Settled {
 pub(crate) struct Reuse {
     /// The case that used it.
     pub(crate) case: Arc<str>,
-    /// The message's `seq`, when it has not been answered.
-    pub(crate) unanswered: Option<u64>,
 }
 
 /// The messages of a session by their ids.
@@ -78,14 +76,14 @@ impl Ledger {
         let settled = self.settled.remove(&key);
         let settled = settled.filter(|settled| settled.link == link);
         match self.open.insert(key, open) {
-            Some(earlier) if earlier.link == link => Some(Reuse {
-                case: earlier.case,
-                unanswered: Some(earlier.seq),
-            }),
-            _ => settled.map(|settled| Reuse {
-                case: settled.case,
-                unanswered: None,
-            }),
+            Some(earlier) if earlier.link == link => {
+                let case = earlier.case.clone();
+                // Nothing can answer it any more, but that it was not answered still counts.
+                self.open
+                    .insert(format!("{NAMELESS}{}", earlier.seq), earlier);
+                Some(Reuse { case })
+            }
+            _ => settled.map(|settled| Reuse { case: settled.case }),
         }
     }
 

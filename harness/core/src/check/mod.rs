@@ -119,8 +119,6 @@ pub struct Judge {
     ping: Vec<u8>,
     /// Time of the entry that is being observed.
     now_us: u64,
-    /// The first entry of the running case, or of the running input of a generated one.
-    first_seq: Option<u64>,
 }
 
 impl Judge {
@@ -136,7 +134,6 @@ impl Judge {
         self.first_attempt = None;
         self.last_owed = None;
         self.batch_sent = false;
-        self.first_seq = None;
         self.console.begin_case();
     }
 
@@ -144,7 +141,6 @@ impl Judge {
     pub fn observe(&mut self, entry: Entry) -> Seen {
         self.sink.step = entry.step.clone();
         self.now_us = entry.at_us;
-        self.first_seq.get_or_insert(entry.seq);
         let mut logged = Logged {
             entry,
             inbound: None,
@@ -379,11 +375,9 @@ impl Judge {
         }
         let reused = self.enter(entry, duty, text);
         let used_twice = reused.is_some_and(|earlier| {
-            // Of a generated case, each input has ids of its own, but not for the whole session. What
-            // an earlier input left unanswered was given up then.
-            let generated = is_generated(&entry.case) || is_generated(&earlier.case);
-            let here = |seq| self.first_seq.is_some_and(|first| seq >= first);
-            !generated || earlier.unanswered.is_some_and(here)
+            // In generated cases ids come again, once they are settled. What was left unanswered was
+            // given up then.
+            !is_generated(&entry.case) && !is_generated(&earlier.case)
         });
         if used_twice && legal {
             // The requestor must not use an id twice in a session (MCP, basic/messages).

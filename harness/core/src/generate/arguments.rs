@@ -101,6 +101,27 @@ fn of_argument(ground: &Ground, tool: &Tool, argument: &Argument) -> Vec<BoxedSt
                 wrong.to_vec(),
             ));
         }
+        Kind::Text { choices } if argument.required => {
+            // A good text, so that only its type is wrong; most displays have this theme.
+            let text = choices.first().map_or("light", String::as_str);
+            let wrong = [
+                json!([text, "dark"]),
+                json!([text]),
+                json!({"name": text}),
+                json!(null),
+                json!(1),
+                json!(2),
+                json!(0.5),
+                json!(true),
+                json!([]),
+                json!({}),
+            ];
+            // All in one input, until it shrinks: few draws must do.
+            let refuse = refuser(ground, tool, argument, "arguments.string-wrong-type");
+            let all = some_of(wrong.map(|value| value.to_string()).to_vec());
+            let op = all.prop_map(move |values| values.iter().flat_map(|v| refuse(v)).collect());
+            kinds.push(op.boxed());
+        }
         Kind::Text { .. } | Kind::Other => {}
     }
     if argument.required {

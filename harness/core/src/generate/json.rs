@@ -1,7 +1,7 @@
 //! Changes of legal messages, by the grammar of JSON: other spellings of the same request are
 //! understood; what is no request any more gives no success; what is no JSON is survived.
 //!
-//! No member is duplicated: which of two counts is open. A mutation touches neither the id nor puts a
+//! Which of two members of one name counts is open, so that a duplicate only has to be survived. A mutation touches neither the id nor puts a
 //! digit anywhere, because the id would be another one, perhaps one that the harness gives later.
 
 use proptest::collection::vec;
@@ -107,6 +107,7 @@ pub(super) fn steps(ground: &Ground, number: u32) -> BoxedStrategy<Vec<Step>> {
         unlike().into(),
         broken(&messages).into(),
         each_of(wrapped()),
+        each_of(doubled()),
         strange_text().into(),
     ];
     swept(number, kinds, 6, 19)
@@ -354,6 +355,43 @@ fn extended(ground: &Ground) -> Vec<Step> {
 }
 
 /// Members in other case, and responses to what nobody has asked.
+/// Members and texts that stand twice, which only have to be survived; and structures within structures,
+/// as deep as the smallest parsers of devices take them, which change nothing.
+fn doubled() -> Vec<Step> {
+    let list = r#""jsonrpc":"2.0","id":${id},"method":"tools/list","params":{}"#;
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/mcp_hil"}"#;
+    let twice = |text: &str| raw(format!("{{{list},{text}}}")).lives("robustness.garbage-text");
+    let garbage = |text: String| raw(text).lives("robustness.garbage-text");
+    let whole = format!(r#"{{"session_id":"${{session}}","type":"mcp","payload":{notification}}}"#);
+    let frame =
+        |text: String| step(Action::Send(Outgoing::Text(text))).lives("robustness.garbage-text");
+    let nested = |place: &str, value: Value| {
+        let mut message =
+            json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
+        if let Some(members) = message.pointer_mut(place).and_then(Value::as_object_mut) {
+            members.insert("_meta".into(), value);
+        }
+        step(Action::Send(Outgoing::Payload(message)))
+            .answer("jsonrpc.extra-members", Answer::Result)
+    };
+    vec![
+        twice(r#""method":"tools/list""#),
+        twice(r#""params":{}"#),
+        twice(r#""jsonrpc":"2.0""#),
+        twice(r#""params":{"cursor":"","cursor":""}"#),
+        twice(r#""mcpHil":1,"mcpHil":2"#),
+        nested("/params", json!({"a": [{"b": [{}]}]})),
+        nested("", json!({"a": {"b": {"c": {"d": []}}}})),
+        nested("/params", json!([[[[1]], []], {}])),
+        garbage(format!("{notification}{notification}")),
+        garbage(format!("{notification}\n{notification}")),
+        garbage(format!("{notification},{notification}")),
+        frame(format!("{whole}{whole}")),
+        frame(format!("{whole}\n{whole}")),
+        frame(format!("[{whole},{whole}]")),
+    ]
+}
+
 fn unlike() -> BoxedStrategy<Step> {
     let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
     let cased = |message: Value| payload(message).answer("jsonrpc.case-sensitive", Answer::Refused);

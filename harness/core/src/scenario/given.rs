@@ -13,6 +13,7 @@ use super::model::{Action, Case, Outgoing, Step};
 use super::template::Scope;
 use crate::conversation::FIRST_ID;
 use crate::problem::Problem;
+use crate::transcript::is_generated;
 use crate::wire::id_key;
 
 /// Ids from [`FIRST_ID`] up to here are left to the harness.
@@ -77,6 +78,8 @@ impl GivenIds {
             let link = if case.fresh { link } else { 0 };
             let here = own
                 .insert((link, key.clone()), line)
+                // A generated case sends a step again under its id on purpose, once it is settled.
+                .filter(|earlier| !(is_generated(&case.id) && *earlier == line))
                 .map(|line| (case.file.clone(), line));
             let elsewhere = self.used.get(&key).filter(|_| !case.fresh).cloned();
             if let Some((file, line)) = here.or(elsewhere) {

@@ -11,4 +11,5 @@ pub use audio::{AUDIO_HEADER_BYTES, AudioHeader};
 pub use frame::Frame;
 pub use frame::from_hex;
 pub use inbound::{Inbound, Message, Payload};
+pub(crate) use scan::read_json;
 pub use scan::{as_integer, id_key, numbers_equal, recover_id, without_lone_surrogates};
