@@ -440,7 +440,7 @@ pub enum FirmwareCommand {
 /// Arguments of `firmware build`.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
-    /// For what: `virt` (QEMU's RISC-V board) or a chip [default: `virt`]
+    /// For what: `virt` (QEMU's RISC-V board), `esp32c3`, `esp32c6` or `esp32c3-qemu` [default: all]
     #[arg(value_name = "CHIP")]
     pub chips: Vec<String>,
 }

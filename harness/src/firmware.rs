@@ -3,10 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use mcp_hil_rig::flash::{FlashImage, ImageError, ImageParts};
+use mcp_hil_rig::flash::{Chip, FlashImage, ImageError, ImageParts};
 
-use crate::cli::{BuildArgs, ImageArgs};
+use crate::cli::{BuildArgs, ImageArgs, ImageSize};
+use crate::dut::image::place;
 use crate::plan::Refusal;
+
+/// What it builds when nobody asks for less.
+const IMAGES: [&str; 4] = ["virt", "esp32c3", "esp32c6", EMULATED];
+
+/// The image for Espressif's QEMU, which boots from a flash memory as a whole.
+const EMULATED: &str = "esp32c3-qemu";
 
 /// The script that builds images, from the root of the source tree.
 const BUILD: &str = "ci/firmware.sh";
@@ -19,7 +26,8 @@ pub(crate) fn source_tree() -> Option<PathBuf> {
     both.into_iter().find(|tree| tree.join(BUILD).is_file())
 }
 
-/// Builds images: the lines that name them.
+/// Builds images: the lines that name them. Beside the one for Espressif's QEMU it leaves the flash
+/// memory that `--dut qemu-esp` boots.
 ///
 /// # Errors
 ///
@@ -31,14 +39,14 @@ pub fn build(args: &BuildArgs) -> Result<String, Refusal> {
             "call `mcp-hil firmware build` in a checkout of mcp-hil",
         )
     })?;
-    let command = ["bash", BUILD]
-        .into_iter()
-        .chain(args.chips.iter().map(String::as_str))
-        .collect::<Vec<_>>()
-        .join(" ");
+    let images: Vec<&str> = match &*args.chips {
+        [] => IMAGES.to_vec(),
+        chips => chips.iter().map(String::as_str).collect(),
+    };
+    let command = format!("bash {BUILD} {}", images.join(" "));
     let output = std::process::Command::new("bash")
         .arg(BUILD)
-        .args(&args.chips)
+        .args(&images)
         .current_dir(&tree)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -50,7 +58,25 @@ pub fn build(args: &BuildArgs) -> Result<String, Refusal> {
             )
         })?;
     match output.status.code() {
-        Some(0) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Some(0) => {
+            let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+            // One line for each image, in their order.
+            let lines = text.lines().zip(&images);
+            let emulated = lines.filter(|(_, image)| **image == EMULATED);
+            if let Some(elf) = emulated.map(|(line, _)| PathBuf::from(line)).last() {
+                let output = place(&tree);
+                image(&ImageArgs {
+                    chip: Chip::Esp32c3,
+                    elf,
+                    nvs: None,
+                    partitions: None,
+                    size: ImageSize::Four,
+                    output: output.clone(),
+                })?;
+                text.push_str(&format!("{}\n", output.display()));
+            }
+            Ok(text)
+        }
         // The script has said which images there are.
         Some(2) => Err(Refusal::usage(
             format!("`{command}` does not know such an image"),

@@ -26,6 +26,31 @@ fn the_script_of_the_tree_builds_and_its_paths_are_printed() {
 }
 
 #[test]
+fn the_flash_memory_for_espressifs_qemu_comes_with_its_build() {
+    let place = Place::new();
+    place.write("c3.elf", Program::for_c3().elf());
+    place.write(
+        "ci/firmware.sh",
+        "for image; do case $image in *-qemu) echo \"$PWD/c3.elf\";; *) echo other.elf;; esac; done\n",
+    );
+    std::fs::create_dir_all(place.path("target/firmware")).unwrap();
+    let done = place
+        .hil(["firmware", "build"])
+        .env("CARGO_TARGET_DIR", place.path("target"))
+        .end()
+        .exits(0);
+    let last = done.stdout.lines().last().unwrap_or_default();
+    assert!(
+        last.ends_with("target/firmware/mcp-hil-esp32c3.bin"),
+        "{done}"
+    );
+    assert_eq!(done.stdout.lines().count(), 5, "{done}");
+    let memory = std::fs::read(last).unwrap();
+    assert_eq!(memory.len(), 4 * 1024 * 1024);
+    assert_eq!((memory[0], memory[0x1_0000]), (0xe9, 0xe9));
+}
+
+#[test]
 fn a_build_that_fails_is_trouble_of_the_bench() {
     let place = Place::new();
     place.write("ci/firmware.sh", "echo why >&2; exit 1\n");

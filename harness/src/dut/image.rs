@@ -40,7 +40,7 @@ const MARK: &[u8] = b"mcp-hil-image=";
 const MARK_LENGTH: usize = 96;
 
 /// Where a build leaves the image of the reference device, below cargo's target folder.
-pub(super) const BUILT: &str = "firmware/mcp-hil-esp32c3.bin";
+const BUILT: &str = "firmware/mcp-hil-esp32c3.bin";
 
 /// An image of a whole flash.
 #[derive(Debug, Clone)]
@@ -106,6 +106,11 @@ impl FlashImage {
     }
 }
 
+/// Where a build in a source tree leaves the image.
+pub(crate) fn place(tree: &Path) -> PathBuf {
+    super::target_folder(tree).join(BUILT)
+}
+
 /// Whether a build left an image.
 pub(super) fn is_built() -> bool {
     built().is_some()
@@ -114,7 +119,7 @@ pub(super) fn is_built() -> bool {
 /// The image that a build left.
 fn built() -> Option<PathBuf> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
-    let path = super::target_folder(tree).join(BUILT);
+    let path = place(tree);
     path.is_file().then_some(path)
 }
 

@@ -6,7 +6,7 @@ mod emulated;
 mod esp_emu;
 mod fidelity;
 mod file;
-mod image;
+pub(crate) mod image;
 pub(crate) mod native;
 mod qemu;
 mod qemu_esp;
