@@ -1,0 +1,108 @@
+//! What the reference device on QEMU's board costs: the way to the first exchange, the standard run, and
+//! four boards side by side. Ratios of one run say more than times, which depend on the machine.
+//!
+//! `cargo bench -p mcp-hil --bench emulated`; needs QEMU and the image (`ci/firmware.sh virt`).
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use mcp_hil::dut::Dut;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Rounds of what takes part in a ratio, of which the median counts.
+const ROUNDS: usize = 5;
+
+/// Boards beside each other.
+const BOARDS: usize = 4;
+
+/// Cases whose time is mostly that of a device which answers after 15 ms.
+const WAITING: [&str; 10] = [
+    "--variant",
+    "slow",
+    "--cases",
+    "0",
+    "--only",
+    "ids/",
+    "--only",
+    "list/",
+    "--only",
+    "arguments/",
+];
+
+fn main() -> Result<()> {
+    if let Err(refusal) = Dut::parse("qemu", None) {
+        println!("not run: {refusal}");
+        return Ok(());
+    }
+    let bench = Bench(std::env::temp_dir().join(format!("mcp-hil-bench-{}", std::process::id())));
+    println!("{:<58} {:>9}  target", "", "measured");
+    let short = ["--only", "initialize/full", "--cases", "0"];
+    let short = median(
+        (0..ROUNDS)
+            .map(|_| bench.run(1, &short))
+            .collect::<Result<_>>()?,
+    );
+    row(
+        "a run of one case, from command to verdict",
+        &format!("{short:.2} s"),
+        "< 2 s",
+    );
+    let whole = bench.run(1, &["--transport", "both"])?;
+    row(
+        "the standard run over both transports",
+        &format!("{whole:.1} s"),
+        "< 30 s",
+    );
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let one = bench.run(1, &WAITING)?;
+        ratios.push(bench.run(BOARDS, &WAITING)? / one);
+    }
+    let name = "four boards side by side / one, that take 15 ms to answer";
+    row(name, &format!("{:.2}", median(ratios)), "<= 1.5");
+    Ok(())
+}
+
+fn row(what: &str, measured: &str, target: &str) {
+    println!("{what:<58} {measured:>9}  {target}");
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The folder for all that is written, which ends with this value.
+struct Bench(PathBuf);
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Bench {
+    /// So many runs at the same time, each with a board of its own; seconds until the last one ends.
+    fn run(&self, boards: usize, arguments: &[&str]) -> Result<f64> {
+        let began = Instant::now();
+        let start = |board: usize| {
+            Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
+                .args(["run", "--dut", "qemu", "--out"])
+                .arg(self.0.join(board.to_string()))
+                .args(arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+        };
+        let children: Vec<_> = (0..boards).map(start).collect::<std::io::Result<_>>()?;
+        for mut child in children {
+            let status = child.wait()?;
+            if !status.success() {
+                return Err(format!("a run with {arguments:?} ended with {status}").into());
+            }
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+}
