@@ -229,6 +229,32 @@ fn what_needs_what_was_before_is_shown_with_it() {
 }
 
 #[test]
+fn a_small_sequence_keeps_what_its_readings_rest_on() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "steps-small-after-reboot", "--seed", "1"];
+    let only = ["--only", "properties/state"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.report();
+    let found = failures(case(&report, "properties/state"));
+    let files = found.iter().map(|failure| file(&place, failure));
+    // Once spoiled, this device stays so, and later inputs do not need the cause any more.
+    let with_cause = files
+        .filter(|file| {
+            std::fs::read_to_string(file)
+                .unwrap()
+                .contains("reboot: {}")
+        })
+        .collect::<Vec<_>>();
+    assert!(!with_cause.is_empty(), "{found:#?}");
+    for file in &with_cause {
+        let again = ["run", "--scenario", file];
+        let defect = ["--mutant", "steps-small-after-reboot"];
+        place.hil(again.iter().chain(&defect)).end().exits(1);
+        place.hil(again).end().exits(0);
+    }
+}
+
+#[test]
 fn what_does_not_show_again_is_told_as_that() {
     let place = Place::new();
     let run = ["run", "--mutant", "silent-reset-late", "--seed", "1"];

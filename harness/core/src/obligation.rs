@@ -93,6 +93,17 @@ impl Duty {
         )
     }
 
+    /// Whether a message tells the device to restart: it may end its connection then, and boot.
+    pub fn restarts(frame: &Frame) -> bool {
+        let Frame::Text(text) = frame else {
+            return false;
+        };
+        // Nearly no message is one: a look at the text spares the parser.
+        text.contains("\"reboot\"")
+            && serde_json::from_str::<Value>(text)
+                .is_ok_and(|message| message["type"] == "system" && message["command"] == "reboot")
+    }
+
     /// Whether the message is a `tools/call`, legal or not.
     pub fn is_call(&self) -> bool {
         self.method.as_deref() == Some("tools/call")
@@ -114,7 +125,12 @@ impl Duty {
             Some(Some(_)) => Some(Owes::Silence("envelope.unknown-type-ignored")),
             _ => Some(Owes::NoSuccess("envelope.missing-type-ignored")),
         };
-        if envelope.get("type").and_then(Value::as_str) == Some("goodbye") {
+        let says =
+            |name: &str, value: &str| envelope.get(name).and_then(Value::as_str) == Some(value);
+        if says("type", "system") && says("command", "reboot") {
+            return Self::bare(Owes::Nothing);
+        }
+        if says("type", "goodbye") {
             let session = envelope.get("session_id").and_then(Value::as_str);
             return Self {
                 owes: Owes::Nothing,

@@ -10,7 +10,7 @@ use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::check::Judge;
 use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{Entry, Mark, Role, Transport, What};
+use mcp_hil_core::transcript::{Entry, Mark, Party, Role, TargetEvent, Transport, What};
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
 use rstest::rstest;
@@ -475,6 +475,47 @@ fn a_wrong_id_is_told_by_what_the_right_one_was(
         .play(&[&ping, &answer, "? 0", &fence, &fenced])
         .end();
     assert_eq!(found, [format!("a/a {requirement}")]);
+}
+
+const REBOOT: &str = r#"{"session_id":"s","type":"system","command":"reboot"}"#;
+const BANNER: [&str; 2] = [
+    "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8",
+    "! I (10) main_task: Calling app_main()",
+];
+
+/// A device that is told to restart ends its connection and boots; by itself it does neither.
+#[rstest]
+#[case::told(true, &[])]
+#[case::by_itself(false, &["a/a liveness.link-kept", "a/a liveness.no-reset"])]
+fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]) {
+    let mut play = Play::new();
+    let started = TargetEvent::Started;
+    play.enter(None, What::Target { event: started });
+    play.play(&BANNER);
+    if told {
+        let frame = Frame::Text(REBOOT.into());
+        let role = Role::Stimulus;
+        play.enter(Some("0"), What::Sent { role, frame });
+    }
+    let down = What::LinkDown {
+        by: Party::Device,
+        why: "it closed TCP".into(),
+        breach: None,
+    };
+    play.enter(None, down);
+    play.play(&BANNER);
+    play.link_up();
+    let found: BTreeSet<String> = play
+        .judge
+        .end_case(None, &Facts::default())
+        .judgements
+        .iter()
+        .filter(|one| !matches!(one.outcome, Outcome::Held))
+        .filter(|one| one.requirement.starts_with("liveness."))
+        .map(|one| format!("{} {}", one.case, one.requirement))
+        .collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(found, findings);
 }
 
 /// A text that a parser may refuse may be no request at all, and then is refused under the id null;

@@ -9,7 +9,7 @@ use mcp_hil_core::transcript::{Mark, MqttConnect, Role, TargetEvent, Transport, 
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_rig::Link;
 
-use super::session::{Manner, Session};
+use super::session::{Exchange, Manner, Next, Session};
 use crate::plan::KEEP_ALIVE_S;
 use crate::random::Random;
 
@@ -28,6 +28,9 @@ const REDIAL_KNOWN: Duration = Duration::from_secs(10);
 
 /// The same for one that does not.
 const REDIAL_NEVER: Duration = Duration::from_millis(100);
+
+/// How long a device may take to obey when it is told to restart: stock firmware takes a second.
+const OBEYS: Duration = Duration::from_secs(3);
 
 /// How to get a device connected again.
 #[derive(Debug)]
@@ -156,6 +159,38 @@ impl Session {
             self.lacks("redial");
         }
         self.restart(at, dialing).await
+    }
+
+    /// Tells the device to restart, and waits until it has connected again. One that does not obey goes
+    /// on as it is.
+    pub(crate) async fn reboot(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> Exchange {
+        let message = outbound::system(&self.session_id, "reboot");
+        let frame = Frame::Text(message);
+        if self
+            .send(at, Role::Stimulus, frame, Manner::Plain)
+            .await
+            .is_none()
+        {
+            return Exchange::Gone;
+        }
+        let until = Instant::now() + OBEYS;
+        loop {
+            match self.next(Some(at), until).await {
+                Next::Seen(_) => {}
+                Next::Gone => break,
+                Next::Interrupted => return Exchange::Interrupted,
+                Next::Deadline => return Exchange::Settled,
+            }
+        }
+        // Where nothing but the harness starts it again, that says nothing about its redialling.
+        let back = match self.target.is_running() {
+            Some(false) => self.restart(at, dialing).await,
+            _ => self.reconnect(at, dialing).await,
+        };
+        match back {
+            true => Exchange::Settled,
+            false => Exchange::Gone,
+        }
     }
 
     /// The device has not got a capability after all. From here on the facts say so, in a replay

@@ -68,6 +68,10 @@ pub(super) struct Search {
     beside: BTreeSet<&'static str>,
     /// Whether what is tried is still the input that was found, so that all it breaks belongs to it.
     is_whole: bool,
+    /// What was read where the failure showed last, if it is a reading.
+    read: Option<String>,
+    /// Whether steps are left out, on which a reading may rest: only the same one is the same failure.
+    leaves_out: bool,
     /// From which state each try begins.
     from: From,
     pub(super) steps: u32,
@@ -93,11 +97,18 @@ impl Lane<'_, '_> {
             true => LONGEST_AGAIN,
             false => LONGEST,
         };
+        // What a restart by command leaves behind, a fresh session does not take away.
+        let rebooted = self.recent.iter().any(reboots) || reboots(&smallest);
         let mut search = Search {
             wanted: Likeness::of(found),
             beside: beside.iter().map(|one| one.requirement).collect(),
             is_whole: true,
-            from: From::Session,
+            read: None,
+            leaves_out: false,
+            from: match rebooted {
+                true => From::Start,
+                false => From::Session,
+            },
             steps: 0,
             most: MOST_STEPS,
             until: (began + longest.min(left))
@@ -281,7 +292,11 @@ impl Lane<'_, '_> {
         first: usize,
     ) -> Option<&'static str> {
         let mut at = messages(&smallest.steps).min(first);
-        while at > 0 {
+        search.leaves_out = true;
+        let end = loop {
+            if at == 0 {
+                break None;
+            }
             at -= 1;
             let mut case = smallest.clone();
             case.steps = without(&smallest.steps, at);
@@ -289,16 +304,17 @@ impl Lane<'_, '_> {
                 continue;
             }
             if let Some(why) = search.reached() {
-                return Some(why);
+                break Some(why);
             }
             search.steps += 1;
             match self.try_again(session, hunt, search, &case).await {
                 Tried::Shown => *smallest = case,
                 Tried::Other(_) => {}
-                Tried::Not(why) => return Some(why),
+                Tried::Not(why) => break Some(why),
             }
-        }
-        None
+        };
+        search.leaves_out = false;
+        end
     }
 
     /// Tries an input after those that went before it: its cause may lie there. Gives the fewest of
@@ -470,10 +486,17 @@ impl Lane<'_, '_> {
         let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
         let failing = self.failing(&outcome, hunt.property.id);
         hunt.merged.add(part, outcome);
-        match found.iter().any(|judgement| search.wanted.is_of(judgement)) {
-            true if search.allows(&failing) => Tried::Shown,
-            _ => Tried::Other(in_words(&found)),
+        let shown = found
+            .iter()
+            .find(|judgement| search.wanted.is_of(judgement));
+        let Some(read) = shown.map(reading) else {
+            return Tried::Other(in_words(&found));
+        };
+        if !search.allows(&failing) || (search.leaves_out && read != search.read) {
+            return Tried::Other(in_words(&found));
         }
+        search.read = read;
+        Tried::Shown
     }
 }
 
@@ -533,6 +556,12 @@ pub(super) fn exchanges(case: &Case) -> usize {
     each.sum()
 }
 
+/// Whether an input restarts the device.
+fn reboots(case: &Case) -> bool {
+    let flat = case.flatten();
+    flat.iter().any(|flat| flat.step.action == Action::Reboot)
+}
+
 /// How many steps can be left out, those of bursts and rows of tables one by one.
 fn messages(steps: &[Step]) -> usize {
     steps.iter().map(weight).sum()
@@ -584,6 +613,13 @@ fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
     left
 }
 
+/// What was read in the place of what was expected, where it is a part of an answer.
+fn reading(judgement: &Judgement) -> Option<String> {
+    let (_, received) = expected_and_received(judgement);
+    let (value, _) = received.split_once(", in {")?;
+    Some(value.to_owned())
+}
+
 /// What findings say, in one line.
 fn in_words(found: &[Judgement]) -> String {
     if found.is_empty() {
@@ -624,6 +660,8 @@ mod tests {
             wanted: Likeness::of(&broken(wanted)),
             beside: BTreeSet::from([wanted]),
             is_whole: true,
+            read: None,
+            leaves_out: false,
             from: From::Session,
             steps: 0,
             most: 1,

@@ -103,6 +103,7 @@ impl Session {
                     Exchange::Gone
                 }
             }
+            Action::Reboot => self.reboot(at, dialing).await,
             Action::KeepAlive => {
                 self.wait_for_keep_alive(at).await;
                 Exchange::Settled

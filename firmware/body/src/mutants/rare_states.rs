@@ -34,6 +34,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         || lost(|board| board.light.on = false),
     ),
     mutant(
+        "steps-small-after-reboot",
+        "Once told to restart, the device makes steps of one, whatever it is asked for.",
+        || {
+            let mut told = false;
+            Defect::default().on_envelope(move |envelope, _| {
+                told |= envelope.get("command").and_then(Value::as_str) == Some("reboot");
+                let payload = envelope.get_mut("payload");
+                let step =
+                    payload.and_then(|payload| payload.pointer_mut("/params/arguments/step"));
+                if let Some(step) = step.filter(|_| told) {
+                    *step = 1.into();
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
         "brightness-ends-mute",
         "set_brightness ends the mute.",
         || {

@@ -58,6 +58,11 @@ impl Watch {
         self.memory.restarted();
     }
 
+    /// The harness told the device to restart: the next boot is on demand, whether it says so or not.
+    pub(crate) fn demanded(&mut self) {
+        self.announced = true;
+    }
+
     /// Whether the console has told enough of the device's free memory to judge it.
     pub(crate) fn watches_memory(&self) -> bool {
         self.memory.is_watched()
@@ -135,9 +140,9 @@ impl Watch {
     }
 
     fn unexpected(&mut self, seq: u64, line: &str, sink: &mut Sink) {
-        self.crashed = true;
         self.memory.restarted();
         let announced = std::mem::take(&mut self.announced);
+        self.crashed |= !announced;
         sink.test("liveness.no-reset", announced, || {
             evidence("no reboot but on demand", line, seq)
         });

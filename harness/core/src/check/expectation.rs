@@ -62,6 +62,7 @@ impl Judge<'_> {
             Action::Console { pattern } => self.console(flat, pattern, &inner),
             Action::List { .. }
             | Action::Drop { .. }
+            | Action::Reboot
             | Action::KeepAlive
             | Action::Audio { .. }
             | Action::Each { .. } => {}

@@ -104,6 +104,8 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    /// The device was told to restart, and has not connected since.
+    restarting: bool,
     token_given: bool,
     /// What is owed for the frame that was sent last.
     duty: Duty,
@@ -176,6 +178,7 @@ impl Judge {
             } => {
                 let seq = logged.entry.seq;
                 self.token_given |= *token_given;
+                self.restarting = false;
                 let sink = &mut self.sink;
                 self.link
                     .up(*transport, session_id, headers, *token_given, seq, sink);
@@ -191,7 +194,7 @@ impl Judge {
                 self.channel.unsettled();
                 if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
                     mqtt::judge_breach(breach, why, logged.entry.seq, &mut self.sink);
-                } else if *by == Party::Device {
+                } else if *by == Party::Device && !self.restarting {
                     self.sink.test("liveness.link-kept", false, || {
                         evidence("the connection stays open", why.clone(), logged.entry.seq)
                     });
@@ -231,6 +234,8 @@ impl Judge {
                         self.console.restarted();
                         self.link.restarted();
                     }
+                    // It was told to restart, and whoever starts it again is not its own affair.
+                    TargetEvent::Exited(_) if self.restarting => {}
                     TargetEvent::Exited(how) if self.link.was_dropped() => {
                         self.sink.test(self.link.reconnects(), false, || {
                             let received = format!("its process {how}");
@@ -344,6 +349,10 @@ impl Judge {
         self.duty = duty.clone();
         if let Some(session) = &duty.ends_session {
             self.link.goodbye(Some(session));
+        }
+        if Duty::restarts(frame) {
+            self.restarting = true;
+            self.console.demanded();
         }
         if let Frame::Ping(data) = frame {
             self.ping.clone_from(data);

@@ -85,6 +85,12 @@ impl Others {
             Command::Redial => "session.state-kept",
             _ => SLUG,
         };
+        let rebooted = matches!(command, Command::Reboot);
+        if rebooted {
+            // What survives is nobody's promise.
+            self.shown = None;
+            self.lit = false;
+        }
         let mut screen = Map::new();
         if let Command::Brightness(to) = command {
             self.shown = Some(*to);
@@ -92,7 +98,7 @@ impl Others {
         if let Some(shown) = self.shown {
             screen.insert("brightness".into(), shown.into());
         }
-        if self.theme {
+        if self.theme && !rebooted {
             let kept = Value::from(format!("${{theme{}}}", self.themes));
             let shown = match command {
                 Command::Theme(theme) => json!({"$in": [kept, theme]}),
@@ -104,7 +110,7 @@ impl Others {
             reading = reading.shows(slug, "/json/screen", screen.into());
         }
         let redialled = matches!(command, Command::Redial);
-        if self.theme && (redialled || matches!(command, Command::Theme(_))) {
+        if self.theme && (redialled || rebooted || matches!(command, Command::Theme(_))) {
             self.bind_theme(&mut reading);
         }
         steps.push(reading);

@@ -112,6 +112,7 @@ fn given(case: &Case) -> Vec<Given> {
                 of_steps(after, link, &scope, &mut found);
                 link += 1;
             }
+            Action::Reboot => link += 1,
             _ => {}
         }
     }

@@ -39,6 +39,7 @@ struct RawStep {
     list: Option<RawList>,
     burst: Option<Vec<Spanned<RawStep>>>,
     drop: Option<RawDrop>,
+    reboot: Option<Nothing>,
     keep_alive: Option<Nothing>,
     audio: Option<RawAudio>,
     console: Option<String>,
@@ -310,6 +311,9 @@ fn build(
             after: inside(after)?,
         });
     }
+    if raw.reboot.is_some() {
+        add(Action::Reboot);
+    }
     if raw.keep_alive.is_some() {
         add(Action::KeepAlive);
     }
@@ -343,7 +347,7 @@ fn build(
     if actions.len() != 1 {
         return Err(Fault::Here(format!(
             "a step has exactly one action, this one has {} (request, call, status, notify, \
-             payload, payload_text, envelope, text, binary, ping, list, burst, drop, keep_alive, \
+             payload, payload_text, envelope, text, binary, ping, list, burst, drop, reboot, keep_alive, \
              audio, console, each)",
             actions.len()
         )));

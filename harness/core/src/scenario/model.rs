@@ -64,6 +64,8 @@ pub enum Action {
         /// What is sent just before, without waiting for answers.
         after: Vec<Step>,
     },
+    /// Tells the device to restart, and waits until it has connected again.
+    Reboot,
     /// Says nothing until the device sends what keeps its connection alive.
     KeepAlive,
     /// Listens to the audio channel.

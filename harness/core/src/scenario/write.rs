@@ -77,6 +77,7 @@ fn action(out: &mut String, action: &Action, indent: usize) {
             out.push_str("  after:\n");
             steps(out, after, indent + 4);
         }
+        Action::Reboot => out.push_str("reboot: {}\n"),
         Action::KeepAlive => out.push_str("keep_alive: {}\n"),
         Action::Audio { listen_ms: None } => out.push_str("audio: next\n"),
         Action::Audio {
@@ -481,6 +482,7 @@ rules = ["xiaozhi"]
             ),
             1 => prop::option::of(0..1000_u64).prop_map(|listen_ms| Action::Audio { listen_ms }),
             1 => Just(Action::KeepAlive),
+            1 => Just(Action::Reboot),
         ];
         let answer = prop::option::of(prop::sample::select(vec![
             Answer::Result,

@@ -54,6 +54,11 @@ pub fn envelope(session_id: &str, payload: &str) -> String {
     format!(r#"{{"session_id":{session},"type":"mcp","payload":{payload}}}"#)
 }
 
+/// A message of the type `system`, such as the command `reboot` (device-protocol 2.4).
+pub fn system(session_id: &str, command: &str) -> String {
+    json!({"session_id": session_id, "type": "system", "command": command}).to_string()
+}
+
 /// The server's hello. `transport` is always there: stock firmware crashes without it over
 /// WebSocket (device-protocol 2.3). `udp` is where a device that came over MQTT sends its audio
 /// (device-protocol 3.3).
