@@ -231,7 +231,7 @@ fn junitparser_reads_what_we_mean() {
         _ => {
             // Part of a required set-up? Then its absence is a failure, and no silent skip.
             assert!(
-                std::env::var_os("MCP_HIL_REQUIRE_JUNITPARSER").is_none(),
+                std::env::var_os("MCP_HIL_REQUIRE_PYTHON").is_none(),
                 "python3 with `junitparser` is required here and is not there",
             );
             eprintln!(
