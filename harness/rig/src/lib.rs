@@ -5,10 +5,12 @@
 //! stamps are the caller's.
 //!
 //! * [`target`]: how the device under test is run;
+//! * [`board`]: which boards are attached, and who uses them;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
 //! * [`flash`]: what goes into the flash memory of a chip.
 
+pub mod board;
 pub mod endpoint;
 mod error;
 pub mod flash;

@@ -25,7 +25,10 @@ use crate::plan::{Plan, Refusal};
 pub use auto::{AUTO, Kind, choose};
 pub use emulated::{Emulated, Emulator};
 pub use fidelity::Fidelity;
-pub use file::{DutFile, MqttFile, ToolsFile};
+pub use file::{
+    BoardFile, ConsoleFile, DutFile, MqttFile, PartFile, PowerFile, ToolsFile, TriggerFile,
+    TriggerKind, WifiFile,
+};
 pub use image::FlashImage;
 pub use qemu::Qemu;
 
