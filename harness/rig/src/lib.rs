@@ -8,6 +8,7 @@
 //! * [`board`]: which boards are attached, and who uses them;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
+//! * [`board`]: boards at serial ports, and the bridge to them;
 //! * [`flash`]: what goes into the flash memory of a chip.
 
 pub mod board;
@@ -24,4 +25,6 @@ pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;
 pub use link::{Handshake, Incoming, Link, LinkLost};
-pub use target::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput};
+pub use target::{
+    Board, BoardSetup, CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput, Trigger,
+};
