@@ -16,7 +16,9 @@ use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut};
+use mcp_hil::{
+    diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
+};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
