@@ -12,6 +12,7 @@ pub mod cli;
 pub mod diff;
 pub mod doctor;
 pub mod dut;
+pub mod duts;
 pub mod event;
 pub mod exit;
 pub mod explain;

@@ -5,6 +5,7 @@
 //! stamps are the caller's.
 //!
 //! * [`target`]: how the device under test is run;
+//! * [`board`]: which boards are attached, and who uses them;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
 //! * [`board`]: boards at serial ports, and the bridge to them;

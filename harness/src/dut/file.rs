@@ -99,7 +99,7 @@ impl DutFile {
         Ok(Self::load(&shown, &text)?)
     }
 
-    fn load(path: &str, text: &str) -> Result<Self, Problem> {
+    pub(crate) fn load(path: &str, text: &str) -> Result<Self, Problem> {
         let mut file: Self =
             toml::from_str(text).map_err(|error| Problem::from_toml(path, text, &error))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);

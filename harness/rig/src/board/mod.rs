@@ -1,4 +1,4 @@
-//! Boards: which are attached, which one is meant, who uses them, and what is done to them.
+//! Boards on USB: which are attached, which one is meant, who uses them, and what is done to them.
 
 pub mod bridge;
 pub mod discover;

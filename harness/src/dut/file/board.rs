@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use mcp_hil_core::problem::{Problem, nearest};
-use mcp_hil_rig::board::Mac;
+use mcp_hil_rig::board::{Mac, Selector};
 use mcp_hil_rig::flash::{Chip, FlashSize};
 use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
@@ -146,6 +146,15 @@ impl BoardFile {
     /// The text on the console after which a trigger is allowed.
     pub fn wait_for(&self) -> &str {
         self.wait_for.as_deref().unwrap_or(WAIT_FOR)
+    }
+
+    /// Which board on USB is meant; `None` of one that is reached by a `port`.
+    pub fn selector(&self) -> Option<Selector> {
+        self.port.is_none().then(|| Selector {
+            serial: self.serial.clone(),
+            mac: self.mac,
+            location: self.location.clone(),
+        })
     }
 
     /// What is wrong with it beyond its form, the first thing.
