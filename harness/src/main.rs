@@ -17,7 +17,7 @@ use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
+    bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         }),
         Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
+        Command::Bridge => bridge::run(),
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {

@@ -72,4 +72,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
     SelfTest(SelfTestArgs),
+    /// Be the process between a run and the serial port of a board
+    #[command(hide = true)]
+    Bridge,
 }
