@@ -7,6 +7,7 @@
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
+pub mod backtrace;
 pub mod bridge;
 pub mod cli;
 pub mod diff;

@@ -15,6 +15,7 @@ use mcp_hil_rig::{Broker, Configuration, MqttTerms};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::backtrace::{Symbols, is_program};
 use crate::cli::RunArgs;
 use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
@@ -90,6 +91,8 @@ pub struct Plan {
     pub strict: bool,
     /// Known failures.
     pub baseline: Option<Baseline>,
+    /// The program of the device, or why it cannot be read; `None` when none was given.
+    pub symbols: Option<Result<Arc<Symbols>, String>>,
     /// Seed of whatever is drawn by chance.
     pub seed: u64,
     /// Where the endpoint listens.
@@ -154,6 +157,7 @@ impl Plan {
         } else {
             Dut::find(&args.dut, &asked)?
         };
+        let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args
@@ -210,6 +214,7 @@ impl Plan {
             rules: suite.rules,
             strict: args.strict,
             baseline,
+            symbols,
             seed,
             listen,
             http_listen,
@@ -268,6 +273,7 @@ impl Plan {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &self.today,
+            symbols: self.symbols.as_ref().and_then(|it| it.as_deref().ok()),
         }
     }
 
@@ -533,6 +539,18 @@ impl MqttPlan {
 }
 
 /// The transports of a run: those asked for, else those that the device's file names.
+/// The device's program with its debug information: the one that is named, or what is to be flashed
+/// when that is one.
+fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let flashed = || {
+        let file = dut.file.as_ref();
+        let image = args.firmware.as_ref();
+        let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
+        image.filter(|path| is_program(path))
+    };
+    args.elf.as_ref().or_else(flashed).cloned()
+}
+
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {
     let file = dut.file.as_ref();
     let named = file.map(|file| &file.transports[..]).unwrap_or_default();

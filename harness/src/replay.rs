@@ -76,6 +76,7 @@ impl Replay {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &today,
+            symbols: None,
         };
         reporters.event(&Event::RunStarted(started));
         let mut lanes = Vec::new();

@@ -51,6 +51,11 @@ pub trait Platform {
     /// Sends a UDP datagram. What cannot be sent is lost, as sound is.
     fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]);
 
+    /// Whether somebody has pressed the button since this was asked last.
+    fn pressed(&mut self) -> bool {
+        false
+    }
+
     /// Switches off.
     fn end(&mut self, code: u8) -> !;
 }

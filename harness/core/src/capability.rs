@@ -19,7 +19,7 @@ pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 pub const SILICON: &str = "silicon";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 36] = [
+pub const ALL: [&str; 37] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -44,6 +44,7 @@ pub const ALL: [&str; 36] = [
     "string",
     "default",
     "console",
+    "console.boot",
     "console.mcp",
     "console.tools",
     "redial",

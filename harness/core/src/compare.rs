@@ -53,6 +53,7 @@ impl Comparison {
     pub fn outcome(self) -> CaseOutcome {
         let compared = self.pairs > 0;
         CaseOutcome {
+            places: Vec::new(),
             exercised: BTreeSet::from_iter(
                 [SAME_ANSWER, SAME_TEXT].into_iter().filter(|_| compared),
             ),

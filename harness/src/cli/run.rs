@@ -33,6 +33,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
 
+    /// The program of the device with its debug information (ELF), to tell the places of a panic by
+    /// function and line
+    #[arg(long, value_name = "FILE")]
+    pub elf: Option<PathBuf>,
+
     /// What `--dut auto` tries, in this order, and nothing else [default: what MCP_HIL_PREFER says in
     /// the same way, else all]
     #[arg(long, value_enum, value_name = "KINDS", value_delimiter = ',')]
@@ -223,6 +228,7 @@ impl RunArgs {
         for (name, path) in [
             ("--scenarios", &self.scenarios),
             ("--baseline", &self.baseline),
+            ("--elf", &self.elf),
         ] {
             if let Some(path) = path {
                 text.push_str(&format!(" {name} '{}'", path.display()));

@@ -119,6 +119,9 @@ pub(crate) fn evidence(
             or_nothing(clean::line(&finding.received, limit)),
         ),
     ];
+    for place in &finding.places {
+        rows.push(("where", clean::line(place, limit)));
+    }
     if let Some(sent) = &finding.sent {
         rows.push(("sent", clean::line(sent, limit)));
     }

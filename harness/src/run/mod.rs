@@ -102,6 +102,10 @@ pub async fn run(
         cases: (plan.cases.len() + plan.generation.properties.len() + 2) * plan.transports.len()
             + usize::from(plan.transports.len() > 1),
     }));
+    if let Some(Err(why)) = &plan.symbols {
+        let text = format!("places of a panic are told as addresses: {why}");
+        reporters.event(&Event::Notice { text });
+    }
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
     let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
     for transport in &plan.transports {

@@ -2,9 +2,10 @@
 
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
-use mcp_hil_core::check::CaseOutcome;
+use mcp_hil_core::check::{CaseOutcome, breaks_down};
 use mcp_hil_core::verdict::{Finding, Judgement, Verdict};
 
+use crate::backtrace::Symbols;
 use crate::event::{CaseReport, Event};
 use crate::report::Reporters;
 
@@ -19,6 +20,8 @@ pub struct Ruling<'a> {
     pub baseline: Option<&'a Baseline>,
     /// The day of the run, `YYYY-MM-DD`.
     pub today: &'a str,
+    /// The program of the device, to tell where in it the device broke down.
+    pub symbols: Option<&'a Symbols>,
 }
 
 impl Ruling<'_> {
@@ -85,6 +88,12 @@ impl Book {
             .iter()
             .filter_map(|judgement| ruling.finding(judgement, false))
             .collect();
+        let broke_down = |finding: &&mut Finding| breaks_down(&finding.requirement);
+        if let Some(symbols) = ruling.symbols
+            && let Some(finding) = report.findings.iter_mut().find(broke_down)
+        {
+            finding.places = symbols.explain(&outcome.places);
+        }
         report.exercised = outcome
             .exercised
             .into_iter()

@@ -629,7 +629,9 @@ fn in_words(found: &[Judgement]) -> String {
 
 pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
     match &judgement.outcome {
-        Outcome::Broken(evidence) => (evidence.expected.clone(), evidence.received.clone()),
+        Outcome::Broken(evidence) | Outcome::Bench(evidence) => {
+            (evidence.expected.clone(), evidence.received.clone())
+        }
         Outcome::Unclear(why) | Outcome::OurFault(why) => ("an answer".into(), why.clone()),
         Outcome::Held => Default::default(),
     }

@@ -151,6 +151,7 @@ pub(crate) fn no_code() -> Finding {
         received: r#"{"message":"Method not implemented: no/such"}"#.into(),
         sent: Some(r#"{"jsonrpc":"2.0","id":12,"method":"no/such","params":{}}"#.into()),
         seq: Some(12),
+        places: Vec::new(),
         late: false,
         known: false,
     }

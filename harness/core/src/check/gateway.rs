@@ -195,6 +195,7 @@ impl GatewayJudge {
             _ => None,
         });
         CaseOutcome {
+            places: Vec::new(),
             exercised: sink.exercised,
             judgements: sink.found,
             not_carried_out,
