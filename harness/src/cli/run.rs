@@ -91,8 +91,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub max_time: Duration,
 
-    /// Most calls of tools with effects that properties may make, for boards whose tools wear flash
-    /// or move parts [default: any number]
+    /// Most restarts and calls of tools with effects that properties may make, for boards that wear
+    /// flash or move parts [default: any number]
     #[arg(long, value_name = "NUMBER")]
     pub budget: Option<u64>,
 
