@@ -22,7 +22,7 @@ use mcp_hil_rig::{Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
 
-pub use auto::{AUTO, Kind, choose};
+pub use auto::{AUTO, Kind, choose, first_at_hand};
 pub use emulated::{Emulated, Emulator};
 pub use fidelity::Fidelity;
 pub use file::{DutFile, MqttFile, ToolsFile};
@@ -233,6 +233,15 @@ impl Dut {
             How::Emulated(emulated) => emulated.kind(),
             How::Exec(_) => "exec",
             How::Wait => "wait",
+        }
+    }
+
+    /// The image that it runs, where that is a file that the harness has.
+    pub fn image(&self) -> Option<&Path> {
+        match &self.how {
+            How::Qemu(qemu) => Some(qemu.image()),
+            How::Emulated(emulated) => Some(&emulated.image.path),
+            _ => self.file.as_ref()?.firmware.as_deref(),
         }
     }
 
