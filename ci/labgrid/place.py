@@ -43,7 +43,7 @@ def board(place):
     """What the exporter tells of the board at the place."""
     shown = client(place, "show").stdout
     # As labgrid prints it: a name, and a dictionary in Python's notation.
-    for found in re.finditer(r"^Acquired resource '.*':\n((?:  .*\n?)+)", shown, re.MULTILINE):
+    for found in re.finditer(r"^Acquired resource .*:\n((?:  .*\n?)+)", shown, re.MULTILINE):
         resource = ast.literal_eval(found.group(1).strip())
         if resource["cls"] == CLASS:
             return resource["params"]
