@@ -22,6 +22,7 @@ pub mod hil;
 pub mod merge;
 pub mod mqtt;
 pub mod plan;
+pub mod program;
 pub mod random;
 pub mod recording;
 pub mod replay;

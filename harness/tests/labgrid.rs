@@ -180,6 +180,13 @@ fn a_command_gets_the_file_of_the_board_and_the_place_while_it_runs() {
         Path::new(image).is_absolute() && image.ends_with("image.bin"),
         "{image}"
     );
+    // A run takes the file, and looks for that board.
+    let program = env!("CARGO_BIN_EXE_mcp-hil");
+    let args = ["--", program, "run", "--dut", "{}", "--only", "ids/large"];
+    let done = lab.at("desk-c3", &args);
+    let told = text(&done.stdout) + &text(&done.stderr);
+    assert_eq!(done.status.code(), Some(3), "{told}");
+    assert!(told.contains("F4:12:FA:00:11:22"), "{told}");
     // It is free again, although the command failed.
     assert!(
         lab.client(&["-p", "desk-c3", "show"])

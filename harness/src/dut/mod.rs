@@ -252,12 +252,17 @@ impl Dut {
         }
     }
 
-    /// The image that it runs, where that is a file that the harness has.
-    pub fn image(&self) -> Option<&Path> {
+    /// The files that it runs, where the harness has them.
+    pub fn images(&self) -> Vec<&Path> {
         match &self.how {
-            How::Qemu(qemu) => Some(qemu.image()),
-            How::Emulated(emulated) => Some(&emulated.image.path),
-            _ => self.file.as_ref()?.firmware.as_deref(),
+            How::Qemu(qemu) => vec![qemu.image()],
+            How::Emulated(emulated) => vec![&emulated.image.path],
+            How::Board(board) => {
+                let parts = board.parts.iter().map(|part| part.file.as_path());
+                let whole = self.file.iter().filter_map(|file| file.firmware.as_deref());
+                whole.chain(parts).collect()
+            }
+            How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
         }
     }
 
@@ -423,7 +428,7 @@ impl Dut {
     ) -> io::Result<Target> {
         let env = environment(plan, transport, url, ota_url);
         if let How::Board(board) = &self.how {
-            let setup = board.setup(std::env::current_exe()?, ota_url, env);
+            let setup = board.setup(crate::program::path()?, ota_url, env);
             return Ok(Target::Board(Box::new(Board::new(setup))));
         }
         let folder = plan.lane_folder(transport);

@@ -41,6 +41,13 @@ pub struct Device {
     pub transports: Vec<Transport>,
 }
 
+impl Device {
+    /// Whether there is one of it only, as of a board.
+    pub(super) fn is_single(&self) -> bool {
+        self.spec.ends_with(".toml") || self.spec == "wait"
+    }
+}
+
 /// What a test looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Over {

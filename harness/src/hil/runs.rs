@@ -1,6 +1,8 @@
 //! The runs behind the tests: one for a device over a transport, whatever the number of its cases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -10,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::bench::COVERAGE;
-use super::{Bench, Over, Test};
+use super::{Bench, Device, Over, Test};
 use crate::event::{CaseReport, Event, Summary};
 use crate::exit;
 use crate::plan::{Plan, Refusal};
@@ -178,6 +180,7 @@ fn batches(bench: &Bench, wanted: &Wanted) -> Vec<Batch> {
 
 fn carry_out(bench: &Bench, at: usize, batch: &Batch) -> Result<Outcomes, Refusal> {
     let args = bench.arguments(&bench.devices[at], batch.over)?;
+    let _turn = wait_for_turn(&bench.devices[at], &args.out)?;
     let mut plan = Plan::new(&args)?;
     let is_whole = bench.is_all(&batch.cases);
     plan.cases.retain(|case| batch.cases.contains(&*case.id));
@@ -209,6 +212,28 @@ fn carry_out(bench: &Bench, at: usize, batch: &Batch) -> Result<Outcomes, Refusa
     };
     let tests = all(&batch.tests, &Outcome::Passed).into_keys();
     Ok(tests.map(|test| (test.clone(), of(&test))).collect())
+}
+
+/// Waits until no other test process of this tree runs the device. Test programs that start a process for
+/// each test start several at once, and a board would refuse all but the first; what the harness starts
+/// itself is there as often as it is wanted.
+fn wait_for_turn(device: &Device, folder: &Path) -> Result<Option<File>, Refusal> {
+    if !device.is_single() {
+        return Ok(None);
+    }
+    let path = folder.join(format!(".{}.turn", device.name));
+    let locked = std::fs::create_dir_all(folder).and_then(|()| {
+        let file = File::create(&path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    let refused = |error| {
+        Refusal::bench(
+            format!("cannot lock `{}`: {error}", path.display()),
+            "tests of one device take turns by this file",
+        )
+    };
+    locked.map(Some).map_err(refused)
 }
 
 /// Carries out a plan. The signals that end a program end the run first, so that no device stays behind.
@@ -381,6 +406,24 @@ mod tests {
         let told = Outcome::Failed("bench: no device connected".into());
         assert_eq!(unreported(&summary, "a/b"), told);
         assert_eq!(coverage(&summary, true), told);
+    }
+
+    #[test]
+    fn tests_of_one_device_take_turns_and_those_of_the_reference_device_need_none() {
+        let place = std::env::temp_dir().join(format!("mcp-hil-turns-{}", std::process::id()));
+        let device = |spec: &str| Device {
+            spec: spec.into(),
+            name: "desk".into(),
+            transports: Vec::new(),
+        };
+        let board = device("ci/duts/desk.toml");
+        let turn = wait_for_turn(&board, &place).unwrap();
+        let other = File::open(place.join(".desk.turn")).unwrap();
+        assert!(other.try_lock().is_err(), "two have it at once");
+        drop(turn);
+        other.try_lock().unwrap();
+        assert!(wait_for_turn(&device("native"), &place).unwrap().is_none());
+        std::fs::remove_dir_all(place).unwrap();
     }
 
     #[test]

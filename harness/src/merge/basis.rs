@@ -43,7 +43,7 @@ pub fn basis(
         scenarios: hex(scenarios),
         options: options(args),
         baseline: baseline.cloned(),
-        firmware: dut.image().map(hash_of).transpose()?,
+        firmware: firmware(&dut.images())?,
         selected: ids.map(str::to_owned).collect(),
         whole_suite: args.only.is_empty() && args.scenario.is_empty(),
         shard: args.shard,
@@ -77,14 +77,19 @@ fn options(args: &RunArgs) -> Vec<String> {
     options
 }
 
-fn hash_of(image: &Path) -> Result<String, Refusal> {
-    let bytes = std::fs::read(image).map_err(|error| {
-        Refusal::usage(
-            format!("cannot read the image `{}`: {error}", image.display()),
-            "build it, or check `firmware` in the device's file",
-        )
-    })?;
-    Ok(hex(Sha256::new_with_prefix(bytes)))
+/// SHA-256 of what the device runs.
+fn firmware(images: &[&Path]) -> Result<Option<String>, Refusal> {
+    let mut hasher = Sha256::new();
+    for image in images {
+        let bytes = std::fs::read(image).map_err(|error| {
+            Refusal::usage(
+                format!("cannot read the image `{}`: {error}", image.display()),
+                "build it, or check `firmware` in the device's file",
+            )
+        })?;
+        hasher.update(bytes);
+    }
+    Ok((!images.is_empty()).then(|| hex(hasher)))
 }
 
 fn hex(hasher: Sha256) -> String {

@@ -22,8 +22,10 @@ fn main() -> ExitCode {
         return ExitCode::from(exit::BENCH);
     }
     let variable = |name: &str| std::env::var(name).ok();
-    let attached = mcp_hil::hil::attached(Path::new(FOLDER));
+    // A board is reached through a process of `mcp-hil`, which this program is not.
+    mcp_hil::program::set(env!("CARGO_BIN_EXE_mcp-hil").into());
     let mut say = |line: &str| eprintln!("{line}");
+    let attached = mcp_hil::hil::attached(Path::new(FOLDER), &mut say);
     let bench = match Bench::find(&variable, &attached, &mut say) {
         Ok(bench) => Arc::new(bench),
         Err(refusal) => {
