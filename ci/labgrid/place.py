@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Acquires a place of labgrid, runs a command with the device's file of its board, releases it.
 
-    ci/labgrid/place.py PLACE [--firmware FILE] [--transport NAME]... -- mcp-hil run --dut {}
+    ci/labgrid/place.py PLACE [--firmware FILE] [--transport NAME]... -- mcp-hil run --dut {} --listen 0.0.0.0:0
 
 `{}` becomes the path of the file. The exit code is that of the command, or 3 when the place cannot be
 had: the bench is not the device. labgrid's coordinator is named by LG_COORDINATOR.
