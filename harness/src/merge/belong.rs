@@ -155,6 +155,9 @@ fn known(part: &Part) -> String {
     }
 }
 
+/// What a run tells of its device, if it does.
+type Tells<'a> = &'a dyn Fn(&Part) -> Option<String>;
+
 /// Whether the shards of a device were run on the same one, with the same firmware.
 fn of_one_device(lane: &str, parts: &[&Part]) -> Result<(), Refusal> {
     let target = |part: &Part| {
@@ -168,7 +171,7 @@ fn of_one_device(lane: &str, parts: &[&Part]) -> Result<(), Refusal> {
         let (name, version) = own?.server.clone()?;
         Some(format!("{name} {version}"))
     };
-    let told: [(&str, &dyn Fn(&Part) -> Option<String>); 3] = [
+    let told: [(&str, Tells<'_>); 3] = [
         ("target", &target),
         ("firmware", &|part| part.basis.firmware.clone()),
         ("firmware", &server),
