@@ -21,7 +21,7 @@ pub enum SelectError {
     #[error(
         "no board with {wanted} is attached: {}\n\nhint: {}",
         attached_text(attached),
-        none_hint(attached, moved.as_ref())
+        none_hint(attached, moved.as_deref())
     )]
     None {
         /// What was asked for.
@@ -163,7 +163,7 @@ fn attached_text(attached: &[UsbBoard]) -> String {
     }
 }
 
-fn none_hint(attached: &[UsbBoard], moved: Option<&Box<UsbBoard>>) -> String {
+fn none_hint(attached: &[UsbBoard], moved: Option<&UsbBoard>) -> String {
     match (moved, attached) {
         (Some(board), _) => format!(
             "the board with that serial number is at {} now: change the file, or plug it back",
