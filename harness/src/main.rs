@@ -8,13 +8,14 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs,
-    SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs, OutputArgs, ReplayArgs,
+    RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
+use mcp_hil::merge::Merge;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
-use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
+use mcp_hil::report::{self, JunitFile, Ndjson, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
     bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             print(text);
             exit
         }),
+        Command::Merge(args) => merge_runs(&args),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
@@ -74,11 +76,7 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     };
     let runtime = runtime()?;
     let mut reporters = reporters(&args.output, catalogue);
-    reporters.add("report.json", RecordFile::new(folder.join("report.json")));
-    reporters.add(
-        "junit.xml",
-        JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
-    );
+    report::add_files(&mut reporters, folder, catalogue);
     let summary = runtime.block_on(async {
         let interrupt = interrupted();
         match &job {
@@ -185,6 +183,14 @@ fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
     let replay = Replay::open(args)?;
     let mut reporters = reporters(&args.output, &replay.suite.catalogue);
     let summary = replay.run(&mut reporters);
+    Ok(ending(&reporters, summary.exit))
+}
+
+fn merge_runs(args: &MergeArgs) -> Result<u8, Refusal> {
+    let merge = Merge::open(args)?;
+    let mut reporters = reporters(&args.output, &merge.catalogue);
+    report::add_files(&mut reporters, &merge.folder, &merge.catalogue);
+    let summary = merge.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 

@@ -20,7 +20,9 @@ use crate::cli::RunArgs;
 use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
 use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
+use crate::event::Basis;
 use crate::exit;
+use crate::merge::basis;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
 use crate::suite::Suite;
@@ -81,8 +83,10 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What is generated after them.
     pub generation: Generation,
-    /// Whether all cases of the suite were selected.
+    /// Whether all cases of the suite were selected, and are carried out here.
     pub whole_suite: bool,
+    /// What the verdicts stand on.
+    pub basis: Basis,
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
     /// Names of the rule sets in force.
@@ -133,19 +137,8 @@ impl Plan {
     ///
     /// The first mistake in arguments or files.
     pub fn new(args: &RunArgs) -> Result<Self, Refusal> {
-        let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+        let (suite, mut cases, mut generation) = selection(args)?;
         let whole_suite = args.only.is_empty() && args.scenario.is_empty();
-        let regressions = args.regressions_folder();
-        let cases = match &args.scenario[..] {
-            [] => {
-                if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
-                    suite.add_regressions(folder)?;
-                }
-                suite.select(&args.only)?
-            }
-            files => suite.read_files(files)?,
-        };
-        let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
         let asked = Asked {
@@ -158,6 +151,17 @@ impl Plan {
             Dut::find(&args.dut, &asked)?
         };
         let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
+        let basis = basis(
+            args,
+            &suite.catalogue,
+            &cases,
+            &generation,
+            baseline.as_ref(),
+            &dut,
+        )?;
+        if let Some(shard) = basis.shard {
+            shard.keep(&mut cases, &mut generation);
+        }
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args
@@ -209,7 +213,8 @@ impl Plan {
             dut,
             cases,
             generation,
-            whole_suite,
+            whole_suite: whole_suite && basis.shard.is_none(),
+            basis,
             catalogue: suite.catalogue,
             rules: suite.rules,
             strict: args.strict,
@@ -363,6 +368,35 @@ impl Plan {
             self.repro_arguments
         )
     }
+}
+
+/// The ids of the cases that arguments select, in the order in which they run. Starts and builds nothing.
+///
+/// # Errors
+///
+/// The first mistake in arguments or files.
+pub fn selected(args: &RunArgs) -> Result<Vec<String>, Refusal> {
+    let (_, cases, generation) = selection(args)?;
+    let properties = generation.properties.iter().map(|property| property.id);
+    let ids = cases.iter().map(|case| &*case.id).chain(properties);
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// The suite, and what of it is selected.
+fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), Refusal> {
+    let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+    let regressions = args.regressions_folder();
+    let cases = match &args.scenario[..] {
+        [] => {
+            if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
+                suite.add_regressions(folder)?;
+            }
+            suite.select(&args.only)?
+        }
+        files => suite.read_files(files)?,
+    };
+    let generation = Generation::new(args, regressions)?;
+    Ok((suite, cases, generation))
 }
 
 /// A word for a shell, in quotes where it needs them.

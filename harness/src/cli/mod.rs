@@ -7,6 +7,7 @@ mod explain;
 mod firmware;
 mod gateway;
 mod list;
+mod merge;
 mod output;
 mod replay;
 mod run;
@@ -24,6 +25,7 @@ pub use explain::ExplainArgs;
 pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use list::ListArgs;
+pub use merge::MergeArgs;
 pub use output::{Color, Format, OutputArgs};
 pub use replay::ReplayArgs;
 pub use run::{RunArgs, Sut, Transports};
@@ -55,6 +57,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
     Diff(DiffArgs),
+    /// Join runs of several machines (shards, devices, transports) to one report
+    Merge(MergeArgs),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),

@@ -10,6 +10,7 @@ use mcp_hil_core::transcript::Transport;
 use super::OutputArgs;
 use super::values::{DEFAULT_DEADLINE, duration, seconds};
 use crate::dut::{AUTO, Kind};
+use crate::shard::Shard;
 
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
 /// the native device far below fifteen seconds.
@@ -86,6 +87,11 @@ pub struct RunArgs {
     /// Inputs to generate for each property; 0 for none
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_CASES)]
     pub cases: u32,
+
+    /// Run only this one of several equal parts of the selection, such as `2/3`; `mcp-hil merge` joins
+    /// their runs. All parts need the same `--seed`
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
 
     /// How long all properties together may take, such as `90s` or `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]

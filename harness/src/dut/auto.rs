@@ -129,6 +129,48 @@ pub fn choose(
     ))
 }
 
+/// The first kind that [`choose`] would take, without making sure of it: nothing is built or started.
+/// Boards are no matter of a kind: each has a file.
+///
+/// # Errors
+///
+/// As there.
+pub fn first_at_hand(
+    prefer: &[Kind],
+    firmware: Option<&Path>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Kind, Refusal> {
+    let asked = Asked {
+        firmware,
+        ..Asked::default()
+    };
+    let order = match prefer {
+        [] => from_environment(&std::env::var(VARIABLE).unwrap_or_default())?,
+        prefer => prefer.to_vec(),
+    };
+    let mut names = Vec::new();
+    for kind in order {
+        names.push(kind.name());
+        if kind == Kind::Board {
+            continue;
+        }
+        match kind.at_hand(&asked) {
+            Ok(()) => return Ok(kind),
+            Err(Failed::Passed(passed)) => {
+                say(&format!("passed over {}: {}", kind.name(), passed.why));
+            }
+            Err(Failed::Refused(refusal)) => return Err(refusal),
+        }
+    }
+    Err(Refusal::bench(
+        format!(
+            "nothing to test: finds no device, tried {}",
+            names.join(", ")
+        ),
+        "attach a board that has a file in `ci/duts`, or name a device in MCP_HIL_DUT",
+    ))
+}
+
 /// The order that the environment sets, else the usual one. A variable without a value is none: CI
 /// systems set such.
 fn from_environment(value: &str) -> Result<Vec<Kind>, Refusal> {

@@ -23,7 +23,7 @@ use mcp_hil_rig::{Board, Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
 
-pub use auto::{AUTO, Kind, choose};
+pub use auto::{AUTO, Kind, choose, first_at_hand};
 pub use emulated::{Emulated, Emulator};
 pub use fidelity::Fidelity;
 pub use file::{
@@ -252,6 +252,20 @@ impl Dut {
         }
     }
 
+    /// The files that it runs, where the harness has them.
+    pub fn images(&self) -> Vec<&Path> {
+        match &self.how {
+            How::Qemu(qemu) => vec![qemu.image()],
+            How::Emulated(emulated) => vec![&emulated.image.path],
+            How::Board(board) => {
+                let parts = board.parts.iter().map(|part| part.file.as_path());
+                let whole = self.file.iter().filter_map(|file| file.firmware.as_deref());
+                whole.chain(parts).collect()
+            }
+            How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
+        }
+    }
+
     /// The version that the device must tell, where the harness knows what it runs.
     pub fn version(&self) -> Option<&str> {
         match &self.how {
@@ -414,7 +428,7 @@ impl Dut {
     ) -> io::Result<Target> {
         let env = environment(plan, transport, url, ota_url);
         if let How::Board(board) = &self.how {
-            let setup = board.setup(std::env::current_exe()?, ota_url, env);
+            let setup = board.setup(crate::program::path()?, ota_url, env);
             return Ok(Target::Board(Box::new(Board::new(setup))));
         }
         let folder = plan.lane_folder(transport);

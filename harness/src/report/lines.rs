@@ -5,7 +5,7 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
 use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW, count};
-use crate::event::{CaseReport, Failure, Generated};
+use crate::event::{CaseReport, Failure, Generated, RunStarted};
 
 /// What became of a case, in the words of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,18 @@ pub(crate) fn short_transport(transport: &str) -> &str {
 /// A device and its transport in short: `native/ws`.
 pub(crate) fn link(dut: &str, transport: &str) -> String {
     clean::visible(&format!("{dut}/{}", short_transport(transport))).into_owned()
+}
+
+/// Which part of a run it is, or of how many runs: `, shard 2/3`.
+pub(crate) fn part(run: &RunStarted) -> String {
+    match (
+        run.basis.as_ref().and_then(|basis| basis.shard),
+        run.joined.len(),
+    ) {
+        (Some(shard), _) => format!(", shard {shard}"),
+        (None, 0) => String::new(),
+        (None, runs) => format!(", joined of {}", count(runs, "run")),
+    }
 }
 
 /// A requirement with its level and where it stands: `ids.echo (MUST, JSON-RPC 2.0 section 5)`.
