@@ -1,16 +1,19 @@
 //! A board that this machine is attached to: from its file to a target, and what keeps it from dialing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_hil_core::transcript::Transport;
+use mcp_hil_rig::board::UsbBoard;
 use mcp_hil_rig::board::protocol::{Job, Place};
 use mcp_hil_rig::board::reset::Circuit;
 use mcp_hil_rig::{BoardSetup, Trigger};
 use serde_json::json;
 
+use super::auto::{Failed, Passed};
 use super::emulated::PROMPT;
-use super::{Asked, BoardFile, ConsoleFile, DutFile, TriggerKind};
+use super::{Asked, BoardFile, ConsoleFile, Dut, DutFile, TriggerKind};
+use crate::duts::Files;
 use crate::plan::Refusal;
 
 /// How long a board may take until it dials: Wi-Fi and activation take most of it.
@@ -60,6 +63,7 @@ impl BoardFile {
     pub(super) fn setup(
         &self,
         bridge: PathBuf,
+        folder: &Path,
         ota_url: &str,
         env: Vec<(String, String)>,
     ) -> BoardSetup {
@@ -69,9 +73,12 @@ impl BoardFile {
             job: Job {
                 place: self.place(),
                 circuit: match self.console {
-                    Some(ConsoleFile::UsbSerialJtag) => Circuit::UsbSerialJtag,
-                    _ => Circuit::Uart,
+                    Some(ConsoleFile::UsbSerialJtag) => Some(Circuit::UsbSerialJtag),
+                    Some(ConsoleFile::Uart) => Some(Circuit::Uart),
+                    Some(ConsoleFile::None) | None => None,
                 },
+                command: "mcp-hil run".to_owned(),
+                folder: Some(folder.to_owned()),
                 prompt: Some(PROMPT.to_owned()),
                 input: format!("config {}\n", json!({ "ota_url": ota_url })),
                 return_ms: RETURNS.as_millis() as u64,
@@ -91,7 +98,14 @@ impl BoardFile {
     }
 
     fn place(&self) -> Place {
-        Place::Port(self.port.clone().unwrap_or_default())
+        match &self.port {
+            Some(path) => Place::Port(path.clone()),
+            None => Place::Usb {
+                serial: self.serial.clone(),
+                mac: self.mac.map(|mac| mac.to_string()),
+                location: self.location.clone(),
+            },
+        }
     }
 
     /// What keeps it from dialing, as far as its console tells.
@@ -144,6 +158,41 @@ impl BoardFile {
 
 /// What firmware says when it looks for a network, or has given up and opened its own.
 const WIFI: &[&str] = &[" wifi:", "Wifi", "WiFi", "Xiaozhi-"];
+
+/// Of the boards that are attached the first that has a file in `folder`; `None` where none is attached.
+pub(super) fn attached_with_file(
+    folder: &Path,
+    boards: &[UsbBoard],
+    asked: &Asked<'_>,
+) -> Result<Option<Dut>, Failed> {
+    let Some(first) = boards.first() else {
+        return Ok(None);
+    };
+    let passed = |why: String, command: Option<&str>| {
+        let command = command.map(str::to_owned);
+        Err(Failed::Passed(Passed { why, command }))
+    };
+    if let Some(difference) = asked.difference {
+        return passed(format!("no board has {}s", difference.kind()), None);
+    }
+    // What is wrong with a file is told where it is named: it is none of this choice.
+    let files = Files::read(folder);
+    let mut named = boards.iter().filter(|board| board.known().is_some());
+    if let Some(file) = named.find_map(|board| files.of(board).find(|file| !is_at_path(file))) {
+        let found = Dut::find(&file.path, asked);
+        return found.map(Some).map_err(Failed::Refused);
+    }
+    let why = format!(
+        "no file in `{}` names the board at `{}`",
+        folder.display(),
+        first.port.display()
+    );
+    passed(why, Some("mcp-hil duts --write ci/duts/NAME.toml"))
+}
+
+fn is_at_path(file: &DutFile) -> bool {
+    file.board.as_ref().is_some_and(BoardFile::is_at_path)
+}
 
 /// Refuses addresses that no board can dial.
 pub(crate) fn check_reachable(

@@ -414,7 +414,7 @@ impl Dut {
     ) -> io::Result<Target> {
         let env = environment(plan, transport, url, ota_url);
         if let How::Board(board) = &self.how {
-            let setup = board.setup(std::env::current_exe()?, ota_url, env);
+            let setup = board.setup(std::env::current_exe()?, &plan.folder, ota_url, env);
             return Ok(Target::Board(Box::new(Board::new(setup))));
         }
         let folder = plan.lane_folder(transport);

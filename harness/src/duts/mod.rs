@@ -73,7 +73,9 @@ fn know(boards: &[UsbBoard], probe: bool, files: &Files) -> Vec<Known> {
     let mut chips = ask::chips(&free).into_iter();
     let mut known = Vec::new();
     for (board, usage) in boards.iter().zip(usage) {
-        let chip = (probe && usage == Use::Free).then(|| chips.next()).flatten();
+        let chip = (probe && usage == Use::Free)
+            .then(|| chips.next())
+            .flatten();
         let mut told = board.clone();
         if let Some(Asked::Chip(attached)) = &chip {
             let mac = attached.mac.as_deref();
@@ -105,7 +107,10 @@ fn named(found: &Attached, asked: &str) -> Result<Vec<UsbBoard>, Refusal> {
     if boards.is_empty() && !found.boards.is_empty() {
         let all: Vec<String> = found.boards.iter().map(ToString::to_string).collect();
         return Err(Refusal::bench(
-            format!("no board `{asked}` is attached: there is {}", all.join(", ")),
+            format!(
+                "no board `{asked}` is attached: there is {}",
+                all.join(", ")
+            ),
             "name it by its serial number, its location or its port",
         ));
     }

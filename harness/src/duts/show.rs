@@ -18,12 +18,7 @@ const AT: usize = 10;
 const LABEL: usize = 10;
 
 /// The boards for people.
-pub(super) fn text(
-    known: &[Known],
-    found: &Attached,
-    files: &Files,
-    args: &DutsArgs,
-) -> String {
+pub(super) fn text(known: &[Known], found: &Attached, files: &Files, args: &DutsArgs) -> String {
     if known.is_empty() {
         let (what, hint) = nothing(found);
         return broken(files) + &format!("{}\n\n{}\n", wrapped(&what), wrapped(&hint));
@@ -102,7 +97,9 @@ fn details(known: &Known) -> Vec<(&'static str, String)> {
     }
     match &known.chip {
         Some(Asked::Chip(chip)) => {
-            let revision = chip.revision.map(|(major, minor)| format!(" revision {major}.{minor}"));
+            let revision = chip
+                .revision
+                .map(|(major, minor)| format!(" revision {major}.{minor}"));
             let mac = chip.mac.as_ref().map(|mac| format!(", MAC {mac}"));
             details.push((
                 "chip",
@@ -151,7 +148,9 @@ pub(super) fn nothing(found: &Attached) -> (String, String) {
             .to_owned(),
     };
     for (id, location) in &found.portless {
-        what.push_str(&format!("; {id} at {location} is one without a serial port"));
+        what.push_str(&format!(
+            "; {id} at {location} is one without a serial port"
+        ));
     }
     for other in &found.others {
         what.push_str(&format!("; {other} is none that a board has"));
@@ -160,13 +159,17 @@ pub(super) fn nothing(found: &Attached) -> (String, String) {
         (false, _) => "in a container, mount the host's /sys and give it the device: \
                        `--device /dev/ttyUSB0`"
             .to_owned(),
-        (true, false) => "its driver is missing (cp210x, ch341, ftdi_sio, cdc_acm), or `brltty` has \
+        (true, false) => {
+            "its driver is missing (cp210x, ch341, ftdi_sio, cdc_acm), or `brltty` has \
                           taken the port: remove that package, and plug the board in again"
-            .to_owned(),
-        (true, true) => "some cables carry no data: take another one, and look whether `dmesg` tells \
+                .to_owned()
+        }
+        (true, true) => {
+            "some cables carry no data: take another one, and look whether `dmesg` tells \
                          of a new USB device; in a container, give it the device \
                          (`--device /dev/ttyUSB0`); `mcp-hil doctor` tells of permissions"
-            .to_owned(),
+                .to_owned()
+        }
     };
     (what, hint)
 }

@@ -7,7 +7,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serialport::{ErrorKind, TTYPort};
 
+use super::lock::{BoardLock, Holder};
+use super::protocol::{Job, Place};
+use super::reset::Circuit;
 use super::signals::Signals;
+use super::{Selector, UsbKind, attached};
 
 /// How fast consoles are; a chip's own USB port takes any.
 pub const BAUD: u32 = 115_200;
@@ -55,11 +59,22 @@ pub trait Finder {
     /// What it gives.
     type Port: Port;
 
-    /// Finds the port and opens it. Gives its name, too.
+    /// Finds the port and opens it.
     ///
     /// # Errors
     /// It is not there, or not to be had.
-    fn open(&mut self) -> Result<(Self::Port, String), Trouble>;
+    fn open(&mut self) -> Result<Found<Self::Port>, Trouble>;
+}
+
+/// A port that was found.
+#[derive(Debug)]
+pub struct Found<P> {
+    /// The port, open.
+    pub port: P,
+    /// Its name.
+    pub name: String,
+    /// What its lines reach.
+    pub circuit: Circuit,
 }
 
 /// Opens a port for this process alone.
@@ -73,15 +88,90 @@ pub fn open(path: &Path) -> Result<TTYPort, Trouble> {
         .map_err(|error| trouble(path, &error))
 }
 
-/// A port with a name that stays.
-#[derive(Debug, Clone)]
-pub struct ByPath(pub PathBuf);
+/// The board of a job, which is nobody else's as long as this lives.
+#[derive(Debug)]
+pub struct OfJob {
+    place: Place,
+    circuit: Option<Circuit>,
+    holder: Holder,
+    lock: Option<BoardLock>,
+}
 
-impl Finder for ByPath {
+impl OfJob {
+    /// The board that a job is for.
+    pub fn new(job: &Job) -> Self {
+        Self {
+            place: job.place.clone(),
+            circuit: job.circuit,
+            holder: Holder::this_process(job.command.clone(), job.folder.as_deref()),
+            lock: None,
+        }
+    }
+
+    /// Its port, who it is, and what the lines of such a port reach.
+    fn find(&self) -> Result<(PathBuf, String, Circuit), Trouble> {
+        match &self.place {
+            Place::Port(path) => {
+                // A name that stays may be a link, and the lock is one for each of its names.
+                let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+                Ok((
+                    path.clone(),
+                    format!("port-{}", real.display()),
+                    Circuit::Uart,
+                ))
+            }
+            Place::Usb {
+                serial,
+                mac,
+                location,
+            } => {
+                let mac = mac.as_deref().map(str::parse).transpose();
+                let selector = Selector {
+                    serial: serial.clone(),
+                    mac: mac.map_err(|error: String| told(TroubleKind::Other, &error))?,
+                    location: location.clone(),
+                };
+                let boards = attached().boards;
+                let board = selector
+                    .select(&boards)
+                    .map_err(|error| told(TroubleKind::Absent, &error.to_string()))?;
+                let circuit = match board.known().map(|known| known.kind) {
+                    Some(UsbKind::SerialJtag) => Circuit::UsbSerialJtag,
+                    _ => Circuit::Uart,
+                };
+                Ok((board.port.clone(), board.identity(), circuit))
+            }
+        }
+    }
+}
+
+impl Finder for OfJob {
     type Port = TTYPort;
 
-    fn open(&mut self) -> Result<(TTYPort, String), Trouble> {
-        Ok((open(&self.0)?, self.0.display().to_string()))
+    fn open(&mut self) -> Result<Found<TTYPort>, Trouble> {
+        let (path, identity, circuit) = self.find()?;
+        if self.lock.is_none() {
+            let lock = BoardLock::take(&identity, &self.holder)
+                .map_err(|error| told(TroubleKind::Held, &error.to_string()))?;
+            self.lock = Some(lock);
+        }
+        Ok(Found {
+            port: open(&path)?,
+            name: path.display().to_string(),
+            circuit: self.circuit.unwrap_or(circuit),
+        })
+    }
+}
+
+/// Trouble that was told in words, with its hint at the end.
+fn told(kind: TroubleKind, text: &str) -> Trouble {
+    let (what, hint) = text
+        .split_once("\n\nhint: ")
+        .unwrap_or((text, "`mcp-hil duts` lists what is attached"));
+    Trouble {
+        kind,
+        what: what.to_owned(),
+        hint: hint.to_owned(),
     }
 }
 

@@ -13,8 +13,14 @@ use super::reset::Circuit;
 pub struct Job {
     /// Where the board is.
     pub place: Place,
-    /// What its lines reach.
-    pub circuit: Circuit,
+    /// What its lines reach; none where its USB device tells.
+    #[serde(default)]
+    pub circuit: Option<Circuit>,
+    /// What runs, for others who want the board.
+    pub command: String,
+    /// Where that leaves its results.
+    #[serde(default)]
+    pub folder: Option<PathBuf>,
     /// What stands in the console line that asks for `input`.
     #[serde(default)]
     pub prompt: Option<String>,
@@ -31,6 +37,15 @@ pub struct Job {
 pub enum Place {
     /// By the path of its port.
     Port(PathBuf),
+    /// By what its USB device tells. All that is given has to hold.
+    Usb {
+        /// Its serial number.
+        serial: Option<String>,
+        /// The address of its chip.
+        mac: Option<String>,
+        /// Where it is plugged in.
+        location: Option<String>,
+    },
 }
 
 /// What the parent wants; each is answered by [`Event::Done`] or [`Event::NotDone`] with its number.
