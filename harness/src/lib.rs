@@ -15,6 +15,7 @@ pub mod event;
 pub mod exit;
 pub mod explain;
 pub mod firmware;
+pub mod flash;
 pub mod gateway;
 pub mod mqtt;
 pub mod plan;

@@ -4,6 +4,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod firmware;
+mod flash;
 mod gateway;
 mod list;
 mod output;
@@ -19,7 +20,8 @@ use clap::{Parser, Subcommand};
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use explain::ExplainArgs;
-pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
+pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize, NvsArgs};
+pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use list::ListArgs;
 pub use output::{Color, Format, OutputArgs};
@@ -56,6 +58,11 @@ pub enum Command {
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
+    /// Flash a board at a serial port: a program, a vendor's image, or parts, with settings
+    Flash(Box<FlashArgs>),
+    /// Flash what standard input says; its parent ends it when the board hangs it
+    #[command(hide = true)]
+    FlashWorker,
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
     /// Bring in a program that no package manager has
