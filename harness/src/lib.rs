@@ -17,6 +17,7 @@ pub mod event;
 pub mod exit;
 pub mod explain;
 pub mod firmware;
+pub mod flash;
 pub mod gateway;
 pub mod mqtt;
 pub mod plan;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use esp_nvs::error::Error as ReadError;
-use esp_nvs::{Get, Key, MemFlash, Nvs};
+use esp_nvs::mem_flash::MemFlash;
+use esp_nvs::{Get, Key, Nvs};
 use mcp_hil_rig::flash::nvs::{LONGEST_TEXT, NvsError, PAGE, Settings, Value};
 use mcp_hil_rig::flash::{MqttSettings, Network, Secret, StockSettings, WebSocketSettings};
 use proptest::prelude::*;

@@ -5,6 +5,7 @@ mod doctor;
 mod duts;
 mod explain;
 mod firmware;
+mod flash;
 mod gateway;
 mod list;
 mod output;
@@ -21,7 +22,8 @@ pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
 pub use explain::ExplainArgs;
-pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
+pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize, NvsArgs};
+pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use list::ListArgs;
 pub use output::{Color, Format, OutputArgs};
@@ -63,6 +65,11 @@ pub enum Command {
     /// What talks to a chip for `duts`, in a process of its own
     #[command(hide = true)]
     AskChip(AskChipArgs),
+    /// Flash a board at a serial port: a program, a vendor's image, or parts, with settings
+    Flash(Box<FlashArgs>),
+    /// Flash what standard input says; its parent ends it when the board hangs it
+    #[command(hide = true)]
+    FlashWorker,
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
     /// Bring in a program that no package manager has

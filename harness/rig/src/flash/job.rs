@@ -8,6 +8,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use super::nvs::{NvsError, Settings};
 use super::table::{TableError, settings_partition};
 use super::{Chip, ERASED, FlashImage, FlashSegment, SECTOR};
@@ -25,7 +27,8 @@ const IMAGE_MAGIC: u8 = 0xe9;
 const BOOTLOADERS: [usize; 3] = [0x0, 0x1000, 0x2000];
 
 /// How the board is brought into its bootloader, and out of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Resets {
     /// By the lines DTR and RTS, in the sequence that the USB id asks for.
     Lines,
@@ -34,7 +37,7 @@ pub enum Resets {
 }
 
 /// What is to be written, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlashJob {
     /// The chip it is for; none when nothing says so.
     pub chip: Option<Chip>,

@@ -4,7 +4,7 @@
 //! as one [file](FlashImage::merged). Bootloaders and formats are those of `espflash`.
 //!
 //! * [`FlashJob`]: what is to be written, of a program, of a vendor's merged image or of parts;
-//! * [`write()`]: writing it through a serial port;
+//! * [`write()`]: writing it through a serial port, and [`worker`], the process that does it;
 //! * [`nvs`] and [`StockSettings`]: the partition of settings.
 
 mod chip;
@@ -14,10 +14,14 @@ mod job;
 pub mod nvs;
 mod stock;
 mod table;
+mod wire;
+pub mod worker;
 mod write;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use espflash::flasher::{FlashData, FlashSettings, FlashSize as EspSize};
 use espflash::image_format::{ImageFormat, Metadata, idf::IdfBootloaderFormat};
@@ -163,13 +167,14 @@ pub enum ImageError {
 }
 
 /// A piece of flash memory.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlashSegment {
     /// What it is.
     pub name: Cow<'static, str>,
     /// Where it begins, in bytes from the start of the flash memory.
     pub offset: u32,
     /// What it holds; whole words.
+    #[serde(with = "wire")]
     pub bytes: Vec<u8>,
 }
 

@@ -9,6 +9,7 @@ use espflash::connection::{Connection, ResetAfterOperation, ResetBeforeOperation
 use espflash::flasher::{DeviceInfo, Flasher};
 use espflash::image_format::Segment;
 use espflash::target::ProgressCallbacks;
+use serde::{Deserialize, Serialize};
 use serialport::{ClearBuffer, SerialPort, TTYPort, UsbPortInfo};
 
 use super::error::{FlashError, FlashErrorKind, lost, told};
@@ -18,7 +19,7 @@ use super::{FlashJob, FlashSegment, Resets};
 pub const CONSOLE_BAUD: u32 = 115_200;
 
 /// What is attached, as its bootloader says.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
     /// The chip, such as `esp32c3`.
     pub chip: String,
@@ -31,7 +32,8 @@ pub struct Attached {
 }
 
 /// What happens while a board is flashed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FlashStep {
     /// The bootloader has answered.
     Attached(Attached),
