@@ -5,10 +5,9 @@
 //! stamps are the caller's.
 //!
 //! * [`target`]: how the device under test is run;
-//! * [`board`]: which boards are attached, and who uses them;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
-//! * [`board`]: boards at serial ports, and the bridge to them;
+//! * [`board`]: which boards are attached, who uses them, and the bridge to them;
 //! * [`flash`]: what goes into the flash memory of a chip.
 
 pub mod board;

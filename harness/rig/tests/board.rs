@@ -1,69 +1,16 @@
 //! Boards on USB, as a system tells of them that was made up in a folder.
 
+mod usb;
+
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mcp_hil_rig::board::{Attached, SelectError, Selector, UsbBoard, attached_under};
 use rstest::rstest;
+use usb::System;
 
-/// A system with nothing on USB; removed in the end.
-struct System(PathBuf);
-
-impl System {
-    fn new(name: &str) -> Self {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("usb-{name}"));
-        let _ = fs::remove_dir_all(&place);
-        fs::create_dir_all(place.join("sys/class/tty")).unwrap();
-        fs::create_dir_all(place.join("sys/bus/usb/devices")).unwrap();
-        Self(place)
-    }
-
-    /// Plugs a device in; what it tells is name and value.
-    fn usb(&self, location: &str, id: &str, told: &[(&str, &str)]) {
-        let folder = self.0.join("sys/devices/usb1").join(location);
-        fs::create_dir_all(&folder).unwrap();
-        let (vendor, product) = id.split_once(':').unwrap();
-        for (name, value) in [("idVendor", vendor), ("idProduct", product)]
-            .iter()
-            .chain(told)
-        {
-            fs::write(folder.join(name), format!("{value}\n")).unwrap();
-        }
-        symlink(&folder, self.0.join("sys/bus/usb/devices").join(location)).unwrap();
-    }
-
-    /// Gives a device a serial port, as the driver of a converter does or as that of a modem does.
-    fn port(&self, location: &str, interface: u8, name: &str) {
-        let folder = format!("sys/devices/usb1/{location}/{location}:1.{interface}");
-        let interface_folder = self.0.join(folder);
-        let device = match name.starts_with("ttyUSB") {
-            true => interface_folder.join(name),
-            false => interface_folder.clone(),
-        };
-        fs::create_dir_all(&device).unwrap();
-        let number = format!("{interface:02}\n");
-        fs::write(interface_folder.join("bInterfaceNumber"), number).unwrap();
-        self.terminal(name, Some(&device));
-    }
-
-    fn terminal(&self, name: &str, device: Option<&Path>) {
-        let terminal = self.0.join("sys/class/tty").join(name);
-        fs::create_dir_all(&terminal).unwrap();
-        if let Some(device) = device {
-            symlink(device, terminal.join("device")).unwrap();
-        }
-    }
-
-    fn look(&self) -> Attached {
-        attached_under(&self.0)
-    }
-}
-
-impl Drop for System {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn look(system: &System) -> Attached {
+    attached_under(&system.0)
 }
 
 fn ports(boards: &[UsbBoard]) -> Vec<&str> {
@@ -90,7 +37,7 @@ fn a_board_is_told_with_all_that_its_usb_device_says() {
         ],
     );
     system.port("1-2.3", 0, "ttyACM0");
-    let found = system.look();
+    let found = look(&system);
     let [board] = &found.boards[..] else {
         panic!("{found:?}")
     };
@@ -119,7 +66,7 @@ fn what_is_no_board_is_not_taken_for_one() {
     // A device that says that it is a board, but not in numbers.
     system.usb("1-5", "wxyz:1001", &[]);
     system.port("1-5", 0, "ttyACM2");
-    let found = system.look();
+    let found = look(&system);
     assert_eq!(ports(&found.boards), [""; 0]);
     assert_eq!(ports(&found.others), ["ttyACM1"]);
 }
@@ -129,7 +76,7 @@ fn a_system_that_tells_nothing_is_no_trouble() {
     let found = attached_under(Path::new("/nothing/there"));
     assert_eq!(found, Attached::default());
     assert!(!found.told);
-    assert!(System::new("nothing").look().told);
+    assert!(look(&System::new("nothing")).told);
 }
 
 #[test]
@@ -152,7 +99,7 @@ fn boards_come_in_the_order_of_their_places_and_one_port_each() {
     system.port("1-4", 1, "ttyUSB6");
     system.port("1-4", 0, "ttyUSB5");
     assert_eq!(
-        ports(&system.look().boards),
+        ports(&look(&system).boards),
         ["ttyUSB2", "ttyUSB1", "ttyUSB0", "ttyUSB4", "ttyUSB5"]
     );
 }
@@ -164,7 +111,7 @@ fn a_board_without_a_serial_port_is_noticed() {
     // Firmware may use the chip's USB for something else.
     system.usb("1-3", "303a:4001", &[]);
     system.usb("1-4", "2341:0043", &[]);
-    let found = system.look();
+    let found = look(&system);
     let portless: Vec<String> = found
         .portless
         .iter()
@@ -183,7 +130,7 @@ fn a_board_is_the_same_one_by_what_is_its_own(#[case] serial: &str, #[case] iden
     let system = System::new(&format!("identity-{serial}"));
     system.usb("1-2", CP210X, &[("serial", serial)]);
     system.port("1-2", 0, "ttyUSB0");
-    assert_eq!(system.look().boards[0].identity(), identity);
+    assert_eq!(look(&system).boards[0].identity(), identity);
 }
 
 #[test]
@@ -191,10 +138,10 @@ fn a_board_stays_the_same_when_its_port_has_another_name() {
     let system = System::new("renamed");
     system.usb("1-2", JTAG, &[("serial", MAC)]);
     system.port("1-2", 0, "ttyACM0");
-    let before = system.look().boards[0].identity();
+    let before = look(&system).boards[0].identity();
     fs::remove_dir_all(system.0.join("sys/class/tty/ttyACM0")).unwrap();
     system.port("1-2", 0, "ttyACM7");
-    let found = system.look();
+    let found = look(&system);
     assert_eq!(ports(&found.boards), ["ttyACM7"]);
     assert_eq!(found.boards[0].identity(), before);
 }
@@ -236,7 +183,7 @@ fn a_board_is_selected(
     #[case] port: &str,
 ) {
     let system = desk(&format!("select-{port}-{serial}-{location}"));
-    let found = system.look();
+    let found = look(&system);
     let chosen = selector(serial, mac, location).select(&found.boards);
     assert_eq!(chosen.unwrap().port, system.0.join("dev").join(port));
 }
@@ -244,7 +191,7 @@ fn a_board_is_selected(
 #[test]
 fn two_boards_of_a_kind_are_not_confused() {
     let system = desk("clones");
-    let found = system.look();
+    let found = look(&system);
     let error = selector("0001", "", "").select(&found.boards).unwrap_err();
     let text = error.to_string();
     assert!(
@@ -275,7 +222,7 @@ fn a_board_that_is_not_there_is_told_with_those_that_are(
     #[case] hint: &str,
 ) {
     let system = desk(&format!("none-{serial}-{mac}-{location}"));
-    let found = system.look();
+    let found = look(&system);
     let error = selector(serial, mac, location).select(&found.boards);
     let text = error.unwrap_err().to_string();
     let (what, told) = text.split_once("\n\nhint: ").unwrap();

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use mcp_hil_rig::board::{BoardLock, Holder, UsbBoard, attached, port};
-use mcp_hil_rig::flash::{self, Attached, Resets};
+use mcp_hil_rig::flash::{self, Attached, Resets, worker};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::AskChipArgs;
@@ -133,19 +133,14 @@ fn ask(path: &Path) -> Result<Attached, String> {
     let holder = Holder::this_process("mcp-hil duts --probe-chips", None);
     let lock = BoardLock::take(&board.identity(), &holder).map_err(|error| error.to_string())?;
     let opened = port::open(path).map_err(|trouble| trouble.to_string())?;
-    let asked = flash::identify(opened, board.port_info(), resets(path));
+    let resets = match worker::is_pseudo_terminal(path) {
+        true => Resets::None,
+        false => Resets::Lines,
+    };
+    let asked = flash::identify(opened, board.port_info(), resets);
     drop(lock);
     match asked {
         Ok((_, attached)) => Ok(attached),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Emulators have no lines to reset a chip by.
-fn resets(port: &Path) -> Resets {
-    let place = std::fs::canonicalize(port).unwrap_or_default();
-    match place.starts_with("/dev/pts") {
-        true => Resets::None,
-        false => Resets::Lines,
     }
 }

@@ -185,7 +185,7 @@ pub fn trouble(path: &Path, error: &serialport::Error) -> Trouble {
         ),
         ErrorKind::Io(io::ErrorKind::PermissionDenied) => (
             TroubleKind::Denied,
-            "install the udev rules (`ci/99-mcp-hil.rules`) and plug the board in again, or join the \
+            "install the udev rules (`ci/60-mcp-hil.rules`) and plug the board in again, or join the \
              group that owns the port (`dialout`, on some systems `uucp`) and log in again",
         ),
         // The library's word for a port that another program has locked.
