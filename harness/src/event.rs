@@ -67,7 +67,7 @@ pub struct RunStarted {
 pub struct DutInfo {
     /// Its name: that of its target, or the name in its file.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
+    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
     pub target: String,
     /// The transport.
     pub transport: String,

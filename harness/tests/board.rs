@@ -172,7 +172,7 @@ fn a_stock_board_is_made_to_dial_when_it_has_come_up() {
     let log = place.read("target/mcp-hil/latest/console.log");
     let (up, talks) = (log.find(IDLE), log.find("MCP: Add tool:"));
     assert!(up.is_some() && up < talks, "{log}");
-    let transcript = place.read("target/mcp-hil/latest/transcripts/bring-up.ndjson");
+    let transcript = place.read("target/mcp-hil/latest/transcripts/session.bring-up.jsonl");
     for told in ["power cycled", "trigger: its trigger command was run"] {
         assert!(transcript.contains(told), "{told}: {transcript}");
     }
@@ -191,7 +191,7 @@ fn over_mqtt_a_board_dials_by_itself() {
     run(&place, &["--only", "ids/", "--transport", "mqtt"])
         .end()
         .exits(0);
-    let transcript = place.read("target/mcp-hil/latest/transcripts/bring-up.ndjson");
+    let transcript = place.read("target/mcp-hil/latest/transcripts/session.bring-up.jsonl");
     assert!(!transcript.contains("trigger:"), "{transcript}");
 }
 

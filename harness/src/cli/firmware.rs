@@ -98,3 +98,14 @@ pub struct NvsArgs {
     #[allow(missing_docs, reason = "its fields say it")]
     pub settings: SettingsArgs,
 }
+
+impl From<FlashSize> for ImageSize {
+    fn from(size: FlashSize) -> Self {
+        match size {
+            FlashSize::Two => Self::Two,
+            FlashSize::Four => Self::Four,
+            FlashSize::Eight => Self::Eight,
+            FlashSize::Sixteen => Self::Sixteen,
+        }
+    }
+}

@@ -7,13 +7,17 @@ use mcp_hil_core::transcript::Transport;
 use mcp_hil_rig::board::UsbBoard;
 use mcp_hil_rig::board::protocol::{Job, Place};
 use mcp_hil_rig::board::reset::Circuit;
+use mcp_hil_rig::flash::FlashJob;
+use mcp_hil_rig::flash::worker::SILENCE;
 use mcp_hil_rig::{BoardSetup, Trigger};
 use serde_json::json;
 
 use super::auto::{Failed, Passed};
 use super::emulated::PROMPT;
 use super::{Asked, BoardFile, ConsoleFile, Dut, DutFile, TriggerKind};
+use crate::cli::{FlashArgs, ImageSize, Part, SettingsArgs};
 use crate::duts::Files;
+use crate::flash;
 use crate::plan::Refusal;
 
 /// How long a board may take until it dials: Wi-Fi and activation take most of it.
@@ -23,11 +27,23 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// systems take seconds to name it again.
 const RETURNS: Duration = Duration::from_secs(10);
 
+/// An address as long as those that boards are told.
+const SOME_URL: &str = "http://192.168.100.100:8003/xiaozhi/ota/";
+
 /// The argument that makes this program the bridge.
 const BRIDGE: &str = "bridge";
 
+/// A board, and what is to be on it.
+#[derive(Debug, Clone)]
+pub struct BoardDut {
+    /// What its file says.
+    pub file: BoardFile,
+    /// The program or the image that it is to run; none where it has one, or gets parts.
+    pub firmware: Option<PathBuf>,
+}
+
 /// Checks what a board cannot do.
-pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardFile>, Refusal> {
+pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardDut>, Refusal> {
     let board = file.board.clone().unwrap_or_default();
     if let Some(difference) = asked.difference {
         let kind = difference.kind();
@@ -50,7 +66,12 @@ pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardFile>, 
              needs no trigger",
         ));
     }
-    Ok(Box::new(board))
+    // What is wrong with it is told before anything starts; the address comes with the run.
+    board.flash(asked.firmware, SOME_URL)?;
+    Ok(Box::new(BoardDut {
+        firmware: asked.firmware.map(Path::to_owned),
+        file: board,
+    }))
 }
 
 impl BoardFile {
@@ -66,6 +87,7 @@ impl BoardFile {
         folder: &Path,
         ota_url: &str,
         env: Vec<(String, String)>,
+        flash: Option<FlashJob>,
     ) -> BoardSetup {
         BoardSetup {
             bridge,
@@ -80,6 +102,7 @@ impl BoardFile {
                 command: "mcp-hil run".to_owned(),
                 folder: Some(folder.to_owned()),
                 prompt: Some(PROMPT.to_owned()),
+                flash,
                 input: format!("config {}\n", json!({ "ota_url": ota_url })),
                 return_ms: RETURNS.as_millis() as u64,
             },
@@ -95,6 +118,49 @@ impl BoardFile {
             power: self.power.as_ref().map(|power| power.cycle.clone()),
             env,
         }
+    }
+
+    /// What is to be flashed for a harness at this address; nothing where the file names nothing.
+    pub(super) fn flash(
+        &self,
+        firmware: Option<&Path>,
+        ota_url: &str,
+    ) -> Result<Option<FlashJob>, Refusal> {
+        if firmware.is_none() && self.parts.is_empty() {
+            return match self.wifi {
+                None => Ok(None),
+                Some(_) => Err(Refusal::usage(
+                    "`[board.wifi]` without `firmware` and `[[board.parts]]`: expected an image, whose \
+                     partition table says where settings are",
+                    "name what is on the board, which is flashed only where it differs; or leave the \
+                     section out, if the board knows its network",
+                )),
+            };
+        }
+        let wifi = self.wifi.as_ref();
+        let part = |part: &super::PartFile| Part {
+            offset: part.offset,
+            file: part.file.clone(),
+        };
+        let args = FlashArgs {
+            port: None,
+            probe: None,
+            firmware: firmware.map(Path::to_owned),
+            parts: self.parts.iter().map(part).collect(),
+            chip: self.chip,
+            size: self.flash_size.map(ImageSize::from),
+            baud: self.flash_baud.unwrap_or(FlashJob::BAUD),
+            nvs: None,
+            silence: SILENCE.as_secs(),
+            // Without a network to write, those that the board knows are left alone.
+            settings: wifi.map_or_else(SettingsArgs::default, |wifi| SettingsArgs {
+                wifi: Some(wifi.ssid.clone()),
+                wifi_password_env: wifi.password_env.clone(),
+                ota_url: Some(ota_url.to_owned()),
+                ..SettingsArgs::default()
+            }),
+        };
+        flash::job(&args).map(Some)
     }
 
     fn place(&self) -> Place {

@@ -83,7 +83,7 @@ fn named_board(attached: &Attached) -> String {
 }
 
 /// What the arguments say is to be flashed.
-fn job(args: &FlashArgs) -> Result<FlashJob, Refusal> {
+pub(crate) fn job(args: &FlashArgs) -> Result<FlashJob, Refusal> {
     let nvs = args.nvs.as_deref().map(|path| read(path, "--nvs"));
     let nvs = nvs.transpose()?;
     let settings = settings::asked(&args.settings)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::from_str;
 
-use super::port::{Finder, Found, OfJob, Port, Trouble, TroubleKind};
+use super::port::{Finder, Found, OfJob, Port, Trouble, TroubleKind, Written};
 use super::protocol::{Act, Event, Job, Request};
 use super::reset::{self, Circuit};
 use super::signals::{SignalError, Signals};
@@ -82,6 +82,23 @@ impl<W: Write> Bridge<'_, W> {
             Ok(found) => found,
             Err(trouble) => return self.tell(&Event::Failed(trouble)),
         };
+        let mut heard = Ok(());
+        let flashed = finder.flash(found, &mut |step| {
+            if heard.is_ok() {
+                heard = self.tell(&Event::Flashing { step });
+            }
+        });
+        heard?;
+        let written = match flashed {
+            Ok((port, written)) => {
+                found = port;
+                written
+            }
+            Err(trouble) => return self.tell(&Event::Failed(trouble)),
+        };
+        if let Some(Written { what, boots }) = written {
+            self.tell(&Event::Flashed { what, boots })?;
+        }
         let signals = reset::release(&mut found.port).is_ok();
         self.tell(&Event::Opened {
             port: found.name.clone(),

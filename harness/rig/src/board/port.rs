@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serialport::{ErrorKind, TTYPort};
+use serialport::{ErrorKind, TTYPort, UsbPortInfo};
 
 use super::lock::{BoardLock, Holder};
 use super::protocol::{Job, Place};
 use super::reset::Circuit;
 use super::signals::Signals;
 use super::{Selector, UsbKind, attached};
+use crate::flash::{Attached, FlashJob, FlashStep, Resets, worker, write};
 
 /// How fast consoles are; a chip's own USB port takes any.
 pub const BAUD: u32 = 115_200;
@@ -64,6 +65,27 @@ pub trait Finder {
     /// # Errors
     /// It is not there, or not to be had.
     fn open(&mut self) -> Result<Found<Self::Port>, Trouble>;
+
+    /// Flashes what is to be flashed, and gives the port back, open all the while. `None` when nothing is.
+    ///
+    /// # Errors
+    /// It cannot be flashed.
+    fn flash(
+        &mut self,
+        found: Found<Self::Port>,
+        _step: &mut dyn FnMut(FlashStep),
+    ) -> Result<(Found<Self::Port>, Option<Written>), Trouble> {
+        Ok((found, None))
+    }
+}
+
+/// What was flashed.
+#[derive(Debug)]
+pub struct Written {
+    /// What is attached, and how much of it was written, in words.
+    pub what: String,
+    /// Whether the board was reset after it.
+    pub boots: bool,
 }
 
 /// A port that was found.
@@ -95,6 +117,10 @@ pub struct OfJob {
     circuit: Option<Circuit>,
     holder: Holder,
     lock: Option<BoardLock>,
+    /// What is to be flashed; taken when it is.
+    flash: Option<FlashJob>,
+    /// What the USB device at the port tells.
+    usb: Option<UsbPortInfo>,
 }
 
 impl OfJob {
@@ -105,14 +131,17 @@ impl OfJob {
             circuit: job.circuit,
             holder: Holder::this_process(job.command.clone(), job.folder.as_deref()),
             lock: None,
+            flash: job.flash.clone(),
+            usb: None,
         }
     }
 
     /// Its port, who it is, and what the lines of such a port reach.
-    fn find(&self) -> Result<(PathBuf, String, Circuit), Trouble> {
+    fn find(&mut self) -> Result<(PathBuf, String, Circuit), Trouble> {
         match &self.place {
             Place::Port(path) => {
                 // A name that stays may be a link, and the lock is one for each of its names.
+                self.usb = Some(worker::usb(path));
                 let real = path.canonicalize().unwrap_or_else(|_| path.clone());
                 Ok((
                     path.clone(),
@@ -139,6 +168,7 @@ impl OfJob {
                     Some(UsbKind::SerialJtag) => Circuit::UsbSerialJtag,
                     _ => Circuit::Uart,
                 };
+                self.usb = Some(board.port_info());
                 Ok((board.port.clone(), board.identity(), circuit))
             }
         }
@@ -160,6 +190,28 @@ impl Finder for OfJob {
             name: path.display().to_string(),
             circuit: self.circuit.unwrap_or(circuit),
         })
+    }
+
+    fn flash(
+        &mut self,
+        found: Found<TTYPort>,
+        step: &mut dyn FnMut(FlashStep),
+    ) -> Result<(Found<TTYPort>, Option<Written>), Trouble> {
+        let (Some(mut job), Some(usb)) = (self.flash.take(), self.usb.clone()) else {
+            return Ok((found, None));
+        };
+        if worker::is_pseudo_terminal(Path::new(&found.name)) {
+            job.resets = Resets::None;
+        }
+        let boots = job.resets == Resets::Lines;
+        let flashed = write(found.port, usb, &job, step)
+            .map_err(|error| told(TroubleKind::Flash, &error.to_string()))?;
+        let Attached { chip, mac, .. } = flashed.attached;
+        let mac = mac.map_or_else(String::new, |mac| format!(", {mac}"));
+        let (written, skipped) = (flashed.written, flashed.skipped);
+        let what = format!("{chip}{mac}: {written} bytes written, {skipped} were there already");
+        let port = flashed.port;
+        Ok((Found { port, ..found }, Some(Written { what, boots })))
     }
 }
 

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Trouble;
 use super::reset::Circuit;
+use crate::flash::{FlashJob, FlashStep};
 
 /// What the bridge is for; the first line that it reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Where the board is.
@@ -27,6 +28,9 @@ pub struct Job {
     /// What is written to the console then, with its end of line.
     #[serde(default)]
     pub input: String,
+    /// What is to be flashed before anything else.
+    #[serde(default)]
+    pub flash: Option<FlashJob>,
     /// How long a port that went away may take to come back, in milliseconds.
     pub return_ms: u64,
 }
@@ -81,6 +85,18 @@ pub enum Event {
         port: String,
         /// Whether it has the lines DTR and RTS.
         signals: bool,
+    },
+    /// Flashing goes on.
+    Flashing {
+        /// How far it is.
+        step: FlashStep,
+    },
+    /// What was to be flashed is there.
+    Flashed {
+        /// What was written, and what of it was there before, in words.
+        what: String,
+        /// Whether the board was reset after it, and boots.
+        boots: bool,
     },
     /// A line of the console, cleaned.
     Line {
