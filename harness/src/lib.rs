@@ -7,10 +7,12 @@
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
+pub mod bridge;
 pub mod cli;
 pub mod diff;
 pub mod doctor;
 pub mod dut;
+pub mod duts;
 pub mod event;
 pub mod exit;
 pub mod explain;

@@ -17,7 +17,8 @@ use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    diff, doctor, exit, explain, firmware, flash, gateway, run, self_test, serve, setup, sut,
+    bridge, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test, serve,
+    setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -40,12 +41,18 @@ fn main() -> ExitCode {
         Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
         Command::Flash(args) => flash::flash(&args, bar()).map(print),
         Command::FlashWorker => flash_worker(),
+        Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
+            print(text);
+            exit
+        }),
+        Command::AskChip(args) => duts::ask_chip(&args),
         Command::Doctor(args) => doctor::doctor(&args).map(|(text, exit)| {
             print(text);
             exit
         }),
         Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
+        Command::Bridge => bridge::run(),
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {

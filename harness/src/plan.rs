@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::cli::RunArgs;
+use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
 use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
 use crate::exit;
@@ -173,6 +174,12 @@ impl Plan {
         };
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
+        let board = match &dut.how {
+            How::Board(board) => Some(board),
+            _ => None,
+        };
+        // Boards are told once, in their flash, where to ask.
+        let stays = waits || board.is_some_and(|board| !board.is_at_path());
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
             .connect_deadline
@@ -180,7 +187,10 @@ impl Plan {
         let listen = args
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
-        let http_port = if waits { 8003 } else { 0 };
+        if let Some(board) = board {
+            check_reachable(board, listen)?;
+        }
+        let http_port = if stays { 8003 } else { 0 };
         let http_listen = args
             .http_listen
             .unwrap_or_else(|| SocketAddr::new(listen.ip(), http_port));

@@ -138,7 +138,9 @@ impl Session {
     /// Waits for a device to connect. `None` when none does, or the target ends, or the user.
     pub(crate) async fn accept(&mut self, wait: Duration) -> Option<Link> {
         let mut until = Instant::now() + wait;
+        let mut pulls = self.pulls();
         while !self.is_interrupted() {
+            let may_pull = pulls.ready(&mut self.target);
             tokio::select! {
                 knock = self.endpoint.accept() => match knock {
                     Knock::Link(link) => return Some(*link),
@@ -153,12 +155,13 @@ impl Session {
                     self.requested(exchange);
                 }
                 output = self.target.next() => {
-                    let exited = matches!(output, TargetOutput::Exited(_));
+                    let ended = matches!(output, TargetOutput::Exited(_) | TargetOutput::Trouble(_));
                     self.output(output);
-                    if exited {
+                    if ended {
                         return None;
                     }
                 }
+                () = may_pull => self.pull(&mut pulls).await,
                 () = tokio::time::sleep_until(until.into()) => return None,
                 _ = self.interrupt.changed() => {}
             }
@@ -228,7 +231,7 @@ impl Session {
     }
 
     /// Takes in what the target put out.
-    fn output(&mut self, output: TargetOutput) -> Next {
+    pub(super) fn output(&mut self, output: TargetOutput) -> Next {
         match output {
             TargetOutput::Line(line) => {
                 self.lines += 1;
@@ -256,7 +259,24 @@ impl Session {
                 self.link = None;
                 Next::Gone
             }
+            TargetOutput::Bench(text) => {
+                self.tell_of_bench(text);
+                Next::Seen(Seen::Other)
+            }
+            TargetOutput::Trouble(what) => {
+                self.drop_link("the bench does not work any more");
+                let event = TargetEvent::Trouble(what.clone());
+                self.enter(None, What::Target { event });
+                self.trouble = Some(what);
+                Next::Gone
+            }
         }
+    }
+
+    /// Tells the transcript what was done to the device.
+    pub(super) fn tell_of_bench(&mut self, text: String) {
+        let event = TargetEvent::Bench(text);
+        self.enter(None, What::Target { event });
     }
 
     /// Waits a moment after the link was lost: the end of the process, and its last words, come

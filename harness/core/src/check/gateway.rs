@@ -198,6 +198,7 @@ impl GatewayJudge {
             exercised: sink.exercised,
             judgements: sink.found,
             not_carried_out,
+            trouble: None,
         }
     }
 

@@ -81,6 +81,8 @@ pub struct CaseOutcome {
     pub judgements: Vec<Judgement>,
     /// Why nothing of the case could be carried out, when that is so.
     pub not_carried_out: Option<String>,
+    /// What broke on the bench in the middle of it: then nothing of it is about the device.
+    pub trouble: Option<String>,
 }
 
 /// How many types of messages are remembered that a device sends by itself.
@@ -104,6 +106,8 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    /// What broke on the bench in this case.
+    trouble: Option<String>,
     /// The device was told to restart, and has not connected since.
     restarting: bool,
     token_given: bool,
@@ -136,6 +140,7 @@ impl Judge {
         self.first_attempt = None;
         self.last_owed = None;
         self.batch_sent = false;
+        self.trouble = None;
         self.console.begin_case();
     }
 
@@ -242,6 +247,10 @@ impl Judge {
                             evidence("the device connects again", received, logged.entry.seq)
                         });
                     }
+                    TargetEvent::Bench(_) => {}
+                    TargetEvent::Trouble(what) => {
+                        self.trouble.get_or_insert_with(|| what.clone());
+                    }
                     TargetEvent::Exited(how) => {
                         self.console.exited(logged.entry.seq, how, &mut self.sink);
                     }
@@ -282,6 +291,7 @@ impl Judge {
             not_carried_out: (!carried_out).then(|| self.log.why_not_carried_out()),
             exercised: std::mem::take(&mut self.sink.exercised),
             judgements: std::mem::take(&mut self.sink.found),
+            trouble: self.trouble.clone(),
         }
     }
 
