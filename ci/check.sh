@@ -27,6 +27,7 @@ step cargo fmt --manifest-path firmware/virt/Cargo.toml --check
 step cargo fmt --manifest-path firmware/esp/Cargo.toml --check
 step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+step ci/workflows.sh
 step ci/firmware.sh
 step cargo run --release -- run --dut native --transport both --junit "$target/mcp-hil/junit.xml"
 step cargo run --release -- self-test --quick

@@ -38,14 +38,14 @@ fn main() -> ExitCode {
         }),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
+        Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
+        Command::Flash(args) => flash::flash(&args, bar()).map(print),
+        Command::FlashWorker => flash_worker(),
         Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
             print(text);
             exit
         }),
         Command::AskChip(args) => duts::ask_chip(&args),
-        Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
-        Command::Flash(args) => flash::flash(&args, bar()).map(print),
-        Command::FlashWorker => flash_worker(),
         Command::Doctor(args) => doctor::doctor(&args).map(|(text, exit)| {
             print(text);
             exit

@@ -18,6 +18,11 @@ pub trait Platform {
     /// Lets so many milliseconds pass.
     fn pause(&mut self, ms: u64);
 
+    /// Whether a ROM has told on the console why the machine starts, before any of this ran.
+    fn has_rom(&self) -> bool {
+        false
+    }
+
     /// Prints a console line and pushes it out.
     fn print(&mut self, line: &str);
 

@@ -15,6 +15,9 @@ pub trait Machine {
     /// Bytes that a connection keeps for each direction.
     const TCP_BUFFER: usize = 64 << 10;
 
+    /// Whether a ROM tells on the console why the machine starts.
+    const HAS_ROM: bool = false;
+
     /// Milliseconds of a clock that does not go back.
     fn now_ms(&mut self) -> u64;
 

@@ -60,16 +60,16 @@ pub enum Command {
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
-    /// List the boards that are attached, the files that mean them, and who uses them
-    Duts(DutsArgs),
-    /// What talks to a chip for `duts`, in a process of its own
-    #[command(hide = true)]
-    AskChip(AskChipArgs),
     /// Flash a board at a serial port: a program, a vendor's image, or parts, with settings
     Flash(Box<FlashArgs>),
     /// Flash what standard input says; its parent ends it when the board hangs it
     #[command(hide = true)]
     FlashWorker,
+    /// List the boards that are attached, the files that mean them, and who uses them
+    Duts(DutsArgs),
+    /// What talks to a chip for `duts`, in a process of its own
+    #[command(hide = true)]
+    AskChip(AskChipArgs),
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
     /// Bring in a program that no package manager has

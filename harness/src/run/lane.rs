@@ -405,7 +405,14 @@ impl Lane<'_, '_> {
     }
 
     async fn case(&mut self, session: &mut Session, case: &Case) {
-        let report = self.blank(&case.id, &case.title, Some(&case.file));
+        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
+        if case.restarts() && !self.plan.dut.permission().restarts() {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some("the device's file denies restarts".into());
+            self.book.add(report, self.reporters);
+            return;
+        }
         let Some(mut report) = self.applies(session, &case.needs, report) else {
             return;
         };

@@ -98,7 +98,7 @@ impl Lane<'_, '_> {
             false => LONGEST,
         };
         // What a restart by command leaves behind, a fresh session does not take away.
-        let rebooted = self.recent.iter().any(reboots) || reboots(&smallest);
+        let rebooted = self.recent.iter().any(Case::restarts) || smallest.restarts();
         let mut search = Search {
             wanted: Likeness::of(found),
             beside: beside.iter().map(|one| one.requirement).collect(),
@@ -554,12 +554,6 @@ pub(super) fn exchanges(case: &Case) -> usize {
         _ => 0,
     });
     each.sum()
-}
-
-/// Whether an input restarts the device.
-fn reboots(case: &Case) -> bool {
-    let flat = case.flatten();
-    flat.iter().any(|flat| flat.step.action == Action::Reboot)
 }
 
 /// How many steps can be left out, those of bursts and rows of tables one by one.
