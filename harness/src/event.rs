@@ -102,7 +102,7 @@ pub struct Basis {
 pub struct DutInfo {
     /// Its name: that of its target, or the name in its file.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
+    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
     pub target: String,
     /// The transport.
     pub transport: String,

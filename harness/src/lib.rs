@@ -18,6 +18,7 @@ pub mod event;
 pub mod exit;
 pub mod explain;
 pub mod firmware;
+pub mod flash;
 pub mod gateway;
 pub mod hil;
 pub mod merge;

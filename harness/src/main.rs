@@ -18,7 +18,8 @@ use mcp_hil::replay::Replay;
 use mcp_hil::report::{self, JunitFile, Ndjson, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
+    bridge, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test, serve,
+    setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
         Command::Merge(args) => merge_runs(&args),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
+        Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
+        Command::Flash(args) => flash::flash(&args, bar()).map(print),
+        Command::FlashWorker => flash_worker(),
         Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
             print(text);
             exit
@@ -57,6 +61,25 @@ fn main() -> ExitCode {
         eprintln!("mcp-hil: {refusal}");
         refusal.exit
     }))
+}
+
+/// A bar is for people who watch.
+fn bar() -> flash::Bar {
+    match std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() {
+        true => flash::Bar::Shown,
+        false => flash::Bar::Hidden,
+    }
+}
+
+/// Its output is read by the process that started it, which also judges how it ends.
+fn flash_worker() -> Result<u8, Refusal> {
+    let done = mcp_hil_rig::flash::worker::work(std::io::stdin().lock(), std::io::stdout().lock());
+    done.map(|()| exit::CONFORMING).map_err(|error| {
+        Refusal::bench(
+            format!("cannot flash: {error}"),
+            "this command is for `mcp-hil flash`, which tells it what to do",
+        )
+    })
 }
 
 /// What a run tries.

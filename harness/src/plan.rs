@@ -183,7 +183,7 @@ impl Plan {
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let board = match &dut.how {
-            How::Board(board) => Some(board),
+            How::Board(board) => Some(&board.file),
             _ => None,
         };
         // Boards are told once, in their flash, where to ask.

@@ -548,3 +548,25 @@ fn what_is_too_hard_for_a_parser_may_be_refused(
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     assert_eq!(found, broken);
 }
+
+/// What the bench did is no device's; what broke on it is told of the case in which it broke.
+#[test]
+fn trouble_of_the_bench_spoils_its_case_and_no_other() {
+    let mut play = Play::new();
+    let target = |event| What::Target { event };
+    play.enter(
+        None,
+        target(TargetEvent::Bench("its button was pressed".into())),
+    );
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
+    play.judge.begin_case(&play.case);
+    for what in ["its port went away", "and more"] {
+        play.enter(None, target(TargetEvent::Trouble(what.into())));
+    }
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble.as_deref(), Some("its port went away"));
+    play.judge.begin_case(&play.case);
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
+}

@@ -26,7 +26,7 @@ pub struct RunArgs {
     /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
     /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
     /// `exec:<command>` (any program), `wait` (a device that somebody else starts), or a file
-    /// `*.toml` that tells more of it
+    /// `*.toml` that tells more of it, and of a board all
     #[arg(long, value_name = "DEVICE", default_value = AUTO)]
     pub dut: String,
 

@@ -123,6 +123,7 @@ impl Merge {
             strict: started.strict,
             baseline: basis.baseline.as_ref(),
             today: &today,
+            symbols: None,
         };
         let (duts, planned) = (started.duts.clone(), basis.selected.len());
         reporters.event(&Event::RunStarted(started));

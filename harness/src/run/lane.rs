@@ -172,11 +172,7 @@ pub(super) async fn open(
     http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
-        .target(plan, transport, &endpoint.url(), &http.ota_url())
-        .map_err(|reason| RunError::Write {
-            path: folder.display().to_string(),
-            reason,
-        })?;
+        .target(plan, transport, &endpoint.url(), &http.ota_url())?;
     let told_variables = vec![
         ("vision.url", plan.dut.seen(&http.vision_url())),
         ("vision.token", token.clone()),
