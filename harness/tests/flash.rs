@@ -154,8 +154,6 @@ fn a_board_that_hangs_is_trouble_of_the_bench_and_over_within_a_bound() {
         "{:?}",
         began.elapsed()
     );
-    // Nobody holds the port any more.
-    drop(mcp_hil_rig::flash::worker::open(&mock.port).unwrap());
 }
 
 #[test]

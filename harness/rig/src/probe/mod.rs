@@ -131,8 +131,8 @@ fn attach(chosen: Option<&str>, chip: Chip) -> Result<Session, ProbeError> {
     if !one.usable {
         return Err(ProbeError::Denied(one.selector.clone()));
     }
-    let selector = DebugProbeSelector::try_from(one.selector.as_str())
-        .map_err(|error| failed("choose", &error))?;
+    let selector = one.selector.parse::<DebugProbeSelector>();
+    let selector = selector.map_err(|error| failed("choose", &error))?;
     let probe = Lister::new().open(selector);
     let probe = probe.map_err(|error| failed("open", &error))?;
     probe
