@@ -8,10 +8,12 @@
 //! harness itself.
 
 pub mod backtrace;
+pub mod bridge;
 pub mod cli;
 pub mod diff;
 pub mod doctor;
 pub mod dut;
+pub mod duts;
 pub mod event;
 pub mod exit;
 pub mod explain;

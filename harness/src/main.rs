@@ -16,7 +16,9 @@ use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{diff, doctor, exit, explain, firmware, gateway, run, self_test, serve, setup, sut};
+use mcp_hil::{
+    bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
+};
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,12 +37,18 @@ fn main() -> ExitCode {
         }),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
+        Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
+            print(text);
+            exit
+        }),
+        Command::AskChip(args) => duts::ask_chip(&args),
         Command::Doctor(args) => doctor::doctor(&args).map(|(text, exit)| {
             print(text);
             exit
         }),
         Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
+        Command::Bridge => bridge::run(),
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {

@@ -17,6 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::backtrace::{Symbols, is_program};
 use crate::cli::RunArgs;
+use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
 use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
 use crate::exit;
@@ -177,6 +178,12 @@ impl Plan {
         };
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
+        let board = match &dut.how {
+            How::Board(board) => Some(board),
+            _ => None,
+        };
+        // Boards are told once, in their flash, where to ask.
+        let stays = waits || board.is_some_and(|board| !board.is_at_path());
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
             .connect_deadline
@@ -184,7 +191,10 @@ impl Plan {
         let listen = args
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
-        let http_port = if waits { 8003 } else { 0 };
+        if let Some(board) = board {
+            check_reachable(board, listen)?;
+        }
+        let http_port = if stays { 8003 } else { 0 };
         let http_listen = args
             .http_listen
             .unwrap_or_else(|| SocketAddr::new(listen.ip(), http_port));
@@ -532,13 +542,16 @@ impl MqttPlan {
 /// The device's program with its debug information: the one that is named, or what is to be flashed
 /// when that is one.
 fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let file = dut.file.as_ref();
+    let board = file.and_then(|file| file.board.as_ref());
+    let named = args.elf.as_ref();
+    let named = named.or_else(|| board.and_then(|board| board.elf.as_ref()));
     let flashed = || {
-        let file = dut.file.as_ref();
         let image = args.firmware.as_ref();
         let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
         image.filter(|path| is_program(path))
     };
-    args.elf.as_ref().or_else(flashed).cloned()
+    named.or_else(flashed).cloned()
 }
 
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {

@@ -60,6 +60,7 @@ impl Comparison {
             judgements: self.judgements,
             not_carried_out: (!compared)
                 .then(|| "no request was answered over both transports".to_owned()),
+            trouble: None,
         }
     }
 }

@@ -7,8 +7,10 @@
 //! * [`target`]: how the device under test is run;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
+//! * [`board`]: which boards are attached, who uses them, and the bridge to them;
 //! * [`flash`]: what goes into the flash memory of a chip.
 
+pub mod board;
 pub mod endpoint;
 mod error;
 pub mod flash;
@@ -22,4 +24,6 @@ pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;
 pub use link::{Handshake, Incoming, Link, LinkLost};
-pub use target::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput};
+pub use target::{
+    Board, BoardSetup, CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput, Trigger,
+};

@@ -2,6 +2,7 @@
 
 mod diff;
 mod doctor;
+mod duts;
 mod explain;
 mod firmware;
 mod gateway;
@@ -18,6 +19,7 @@ use clap::{Parser, Subcommand};
 
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
+pub use duts::{AskChipArgs, DUTS, DutsArgs};
 pub use explain::ExplainArgs;
 pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
 pub use gateway::{DeviceTransport, GatewayArgs};
@@ -56,6 +58,11 @@ pub enum Command {
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
+    /// List the boards that are attached, the files that mean them, and who uses them
+    Duts(DutsArgs),
+    /// What talks to a chip for `duts`, in a process of its own
+    #[command(hide = true)]
+    AskChip(AskChipArgs),
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
     /// Bring in a program that no package manager has
@@ -65,4 +72,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
     SelfTest(SelfTestArgs),
+    /// Be the process between a run and the serial port of a board
+    #[command(hide = true)]
+    Bridge,
 }

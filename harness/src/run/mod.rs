@@ -4,7 +4,7 @@
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `twin` where there is one, and `keep` leaves it as a file;
-//! `recorder` writes the transcripts; `report` turns judgements into reports.
+//! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
 mod compare;
@@ -14,6 +14,7 @@ mod lane;
 mod link;
 mod properties;
 mod recorder;
+mod recover;
 mod report;
 mod session;
 mod settings;

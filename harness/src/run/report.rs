@@ -75,6 +75,11 @@ impl Book {
         ruling: &Ruling<'_>,
         reporters: &mut Reporters<'_>,
     ) {
+        if let Some(what) = outcome.trouble {
+            // What was found may come of it: a request to a board without power stays unanswered.
+            self.add(spoilt(report, &what), reporters);
+            return;
+        }
         let (own, late): (Vec<_>, Vec<_>) = outcome
             .judgements
             .into_iter()
@@ -125,6 +130,15 @@ impl Book {
     /// All reports.
     pub fn into_cases(self) -> Vec<CaseReport> {
         self.cases
+    }
+}
+
+/// The report of a case that the bench spoilt, or did not let begin: it accuses nobody.
+pub(super) fn spoilt(report: CaseReport, what: &str) -> CaseReport {
+    CaseReport {
+        verdict: Verdict::Error,
+        reason: Some(format!("the bench, not the device: {what}")),
+        ..report
     }
 }
 

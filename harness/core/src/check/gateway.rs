@@ -199,6 +199,7 @@ impl GatewayJudge {
             exercised: sink.exercised,
             judgements: sink.found,
             not_carried_out,
+            trouble: None,
         }
     }
 

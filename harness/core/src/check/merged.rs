@@ -176,6 +176,7 @@ impl Merged {
                 Some(_) => {}
             }
         }
+        self.whole.trouble = self.whole.trouble.take().or(outcome.trouble);
         if part == Part::Input {
             self.carried_out |= outcome.not_carried_out.is_none();
             self.whole.not_carried_out = outcome

@@ -83,6 +83,8 @@ pub struct CaseOutcome {
     pub not_carried_out: Option<String>,
     /// Console lines that tell at what places of its program the device broke down.
     pub places: Vec<String>,
+    /// What broke on the bench in the middle of it: then nothing of it is about the device.
+    pub trouble: Option<String>,
 }
 
 /// How many types of messages are remembered that a device sends by itself.
@@ -114,6 +116,8 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    /// What broke on the bench in this case.
+    trouble: Option<String>,
     /// The device was told to restart, and has not connected since.
     restarting: bool,
     token_given: bool,
@@ -146,6 +150,7 @@ impl Judge {
         self.first_attempt = None;
         self.last_owed = None;
         self.batch_sent = false;
+        self.trouble = None;
         self.console.begin_case();
     }
 
@@ -253,6 +258,10 @@ impl Judge {
                             evidence("the device connects again", received, logged.entry.seq)
                         });
                     }
+                    TargetEvent::Bench(_) => {}
+                    TargetEvent::Trouble(what) => {
+                        self.trouble.get_or_insert_with(|| what.clone());
+                    }
                     TargetEvent::Exited(how) => {
                         self.console.exited(logged.entry.seq, how, &mut self.sink);
                     }
@@ -302,6 +311,7 @@ impl Judge {
             not_carried_out: (!carried_out).then(|| self.log.why_not_carried_out()),
             exercised: std::mem::take(&mut self.sink.exercised),
             judgements: std::mem::take(&mut self.sink.found),
+            trouble: self.trouble.clone(),
         }
     }
 
@@ -336,6 +346,16 @@ impl Judge {
             .entries
             .iter()
             .any(|logged| logged.answers.is_some())
+    }
+
+    /// Whether the console tells of a panic in the running case, and has not come to the end of it.
+    pub fn is_dumping(&self) -> bool {
+        let mut dumping = false;
+        for line in self.console_lines() {
+            dumping |= console::is_panic(line);
+            dumping &= !console::ends_panic(line);
+        }
+        dumping
     }
 
     /// The console lines of the running case.
