@@ -576,13 +576,16 @@ impl MqttPlan {
 /// The device's program with its debug information: the one that is named, or what is to be flashed
 /// when that is one.
 fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let file = dut.file.as_ref();
+    let board = file.and_then(|file| file.board.as_ref());
+    let named = args.elf.as_ref();
+    let named = named.or_else(|| board.and_then(|board| board.elf.as_ref()));
     let flashed = || {
-        let file = dut.file.as_ref();
         let image = args.firmware.as_ref();
         let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
         image.filter(|path| is_program(path))
     };
-    args.elf.as_ref().or_else(flashed).cloned()
+    named.or_else(flashed).cloned()
 }
 
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {

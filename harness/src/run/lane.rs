@@ -522,6 +522,9 @@ impl Lane<'_, '_> {
         };
         session.tell_of_audio();
         session.drain_console();
+        if session.crashed && matches!(self.plan.symbols, Some(Ok(_))) {
+            session.wait_for_dump().await;
+        }
         session.wait_for_port().await;
         end
     }
