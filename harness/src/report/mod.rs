@@ -1,11 +1,12 @@
 //! Reports: folds over the one stream of events that a run produces.
 //!
 //! [`terminal`] writes for people, [`json`] keeps the record and streams events to programs,
-//! [`junit`] writes for CI readers. They know neither the run nor each other; [`Reporters`] hands
+//! [`junit`] writes for CI readers, [`html`] a page for everybody. They know neither the run nor each other; [`Reporters`] hands
 //! each event to all of them.
 
 pub mod clean;
 mod fanout;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub(crate) mod layout;
@@ -14,6 +15,7 @@ mod summary;
 pub mod terminal;
 
 pub use fanout::{Reporter, Reporters};
+pub use html::{HtmlFile, Sources};
 pub use json::{Ndjson, ReadError, Record, RecordFile, Recorder};
 pub use junit::JunitFile;
 pub use lines::Status;
