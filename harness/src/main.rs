@@ -13,8 +13,11 @@ use mcp_hil::cli::{
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
+use mcp_hil::recording::read_record;
 use mcp_hil::replay::Replay;
-use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
+use mcp_hil::report::{
+    HtmlFile, JunitFile, Ndjson, RecordFile, Reporters, Sources, Style, Terminal,
+};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{diff, doctor, exit, explain, firmware, gateway, run, self_test, serve, setup, sut};
 use mcp_hil_core::catalogue::Catalogue;
@@ -65,11 +68,19 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
         Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
     };
     let runtime = runtime()?;
-    let mut reporters = reporters(&args.output, catalogue);
+    let mut reporters = reporters(&args.output, catalogue, folder)?;
     reporters.add("report.json", RecordFile::new(folder.join("report.json")));
     reporters.add(
         "junit.xml",
         JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
+    );
+    reporters.add(
+        "report.html",
+        HtmlFile::new(
+            folder.join("report.html"),
+            catalogue.clone(),
+            sources(&args.output, folder),
+        ),
     );
     let summary = runtime.block_on(async {
         let interrupt = interrupted();
@@ -175,13 +186,21 @@ impl Stopping {
 
 fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
     let replay = Replay::open(args)?;
-    let mut reporters = reporters(&args.output, &replay.suite.catalogue);
+    let mut reporters = reporters(&args.output, &replay.suite.catalogue, &args.run)?;
     let summary = replay.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 
-/// The reporters that every command with verdicts has.
-fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'static> {
+/// The reporters that every command with verdicts has; `folder` is that of the run.
+fn reporters(
+    output: &OutputArgs,
+    catalogue: &Arc<Catalogue>,
+    folder: &Path,
+) -> Result<Reporters<'static>, Refusal> {
+    // A mistake in it must not show only when the run is over.
+    if let Some(compare) = &output.compare {
+        read_record(compare)?;
+    }
     let mut reporters = Reporters::new(std::io::stderr());
     match output.format {
         Format::Json => reporters.add("standard output", Ndjson::new(std::io::stdout())),
@@ -210,7 +229,20 @@ fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'stat
         let name = path.display().to_string();
         reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
     }
-    reporters
+    if let Some(path) = &output.html {
+        let name = path.display().to_string();
+        let page = HtmlFile::new(path, catalogue.clone(), sources(output, folder));
+        reporters.add(name, page);
+    }
+    Ok(reporters)
+}
+
+/// Where the page gets what is no event.
+fn sources(output: &OutputArgs, folder: &Path) -> Sources {
+    Sources {
+        folder: folder.to_owned(),
+        compare: output.compare.clone(),
+    }
 }
 
 /// The exit code, worse when a report could not be written. A reader of standard output that went

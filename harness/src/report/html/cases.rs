@@ -52,6 +52,8 @@ impl Cases {
             status => rank(status),
         });
         let mut cases = Self::default();
+        let mut found = Found::of(record);
+        let mut read = Vec::new();
         let mut anchors = BTreeSet::new();
         for (number, case) in order.into_iter().enumerate() {
             let name = format!("{}/{}", lines::link(&case.dut, &case.transport), case.case);
@@ -59,9 +61,45 @@ impl Cases {
             if !anchors.insert(anchor.clone()) {
                 anchor += &format!("__{number}");
             }
-            cases.add(case, number, &anchor, catalogue, folder);
+            let timeline = cases.timeline(case, number, &anchor, folder, &mut found);
+            read.push((case, anchor, timeline));
+        }
+        // Only now it is known where the evidence of late findings lies.
+        for (number, (case, anchor, timeline)) in read.iter().enumerate() {
+            let timeline = timeline.as_ref();
+            cases.add(case, number, anchor, timeline, catalogue, &found);
         }
         cases
+    }
+
+    /// Reads the timeline of a case, and puts its rows to the data.
+    fn timeline(
+        &mut self,
+        case: &CaseReport,
+        number: usize,
+        anchor: &str,
+        folder: &Path,
+        found: &mut Found,
+    ) -> Option<Timeline> {
+        let name = case.transcript.as_ref()?;
+        let link = (case.dut.clone(), case.transport.clone());
+        let room = ALL_TIMELINES.saturating_sub(self.data.len()).min(TIMELINE);
+        let (positions, places) = found.0.entry(link.clone()).or_default();
+        let latencies = self.latencies.entry(link).or_default();
+        let mut timeline = Timeline::read(folder, name, positions, room, latencies);
+        for (seq, line) in &timeline.lines {
+            let place = format!(
+                "<a href=\"#{anchor}@{seq}\">{} line {line}</a> (seq {seq})",
+                escape_cut(name, WORDS)
+            );
+            places.insert(*seq, place);
+        }
+        if timeline.length > 0 {
+            let json = std::mem::take(&mut timeline.json);
+            self.data +=
+                &format!("<script type=\"application/json\" id=\"t{number}\">{json}</script>\n");
+        }
+        Some(timeline)
     }
 
     fn add(
@@ -69,27 +107,18 @@ impl Cases {
         case: &CaseReport,
         number: usize,
         anchor: &str,
+        timeline: Option<&Timeline>,
         catalogue: &Catalogue,
-        folder: &Path,
+        found: &Found,
     ) {
         let (most, limit) = match self.html.len() < LARGE {
             true => (FINDINGS, EVIDENCE),
             false => (FEW_FINDINGS, LITTLE_EVIDENCE),
         };
-        let mut findings: Vec<&Finding> = case.findings.iter().collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, !finding.known)));
+        let findings = worst_first(case);
         let shown = &findings[..findings.len().min(most)];
-        let positions: BTreeSet<u64> = shown.iter().filter_map(|finding| finding.seq).collect();
-        let timeline = case.transcript.as_ref().map(|name| {
-            let link = (case.dut.clone(), case.transport.clone());
-            let room = ALL_TIMELINES.saturating_sub(self.data.len()).min(TIMELINE);
-            let latencies = self.latencies.entry(link).or_default();
-            Timeline::read(folder, name, &positions, room, latencies)
-        });
         let status = Status::of(case);
-        let has_rows = timeline
-            .as_ref()
-            .is_some_and(|timeline| timeline.length > 0);
+        let has_rows = timeline.is_some_and(|timeline| timeline.length > 0);
         self.html += &format!(
             "<details class=\"case\" id=\"{anchor}\" data-status=\"{}\"{}><summary>{}<b>{}</b> \
              <span class=\"link\">{}</span><span class=\"why\">{}</span><span class=\"took\">{}</span>\
@@ -111,7 +140,8 @@ impl Cases {
             self.html += &format!("<p>{}</p>", escape_cut(reason, EVIDENCE));
         }
         for finding in shown {
-            self.html += &evidence(finding, case, timeline.as_ref(), anchor, catalogue, limit);
+            let place = found.place(case, finding);
+            self.html += &evidence(finding, &place, catalogue, limit);
         }
         if let left @ 1.. = findings.len() - shown.len() {
             self.html += &format!(
@@ -124,23 +154,60 @@ impl Cases {
             self.html += &copied(&case.repro);
         }
         self.html += &closing(case);
-        if let Some(timeline) = timeline {
-            if let Some(trouble) = &timeline.trouble {
-                self.html += &format!(
-                    "<p class=\"cut\">The transcript ends here: {}</p>",
-                    escape_cut(trouble, WORDS)
-                );
-            }
-            if has_rows {
-                self.html += "<div class=\"timeline\"><noscript>The timeline needs the script of this \
-                              page; the transcript has it too.</noscript></div>";
-                self.data += &format!(
-                    "<script type=\"application/json\" id=\"t{number}\">{}</script>\n",
-                    timeline.json
-                );
-            }
+        if let Some(trouble) = timeline.and_then(|timeline| timeline.trouble.as_ref()) {
+            self.html += &format!(
+                "<p class=\"cut\">The transcript cannot be shown to its end: {}</p>",
+                escape_cut(trouble, WORDS)
+            );
+        }
+        if has_rows {
+            self.html += "<div class=\"timeline\"><noscript>The timeline needs the script of this page; \
+                          the transcript tells the same.</noscript></div>";
         }
         self.html += "</div></details>\n";
+    }
+}
+
+/// The findings of a case, the worst first.
+fn worst_first(case: &CaseReport) -> Vec<&Finding> {
+    let mut findings: Vec<&Finding> = case.findings.iter().collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, !finding.known)));
+    findings
+}
+
+/// A device and its transport.
+type Link = (String, String);
+
+/// The positions that findings name, by device and transport, and where they are: late ones lie in the
+/// transcript of another case.
+#[derive(Debug, Default)]
+struct Found(BTreeMap<Link, (BTreeSet<u64>, BTreeMap<u64, String>)>);
+
+impl Found {
+    fn of(record: &Record) -> Self {
+        let mut found = Self::default();
+        for case in &record.cases {
+            let shown = worst_first(case).into_iter().take(FINDINGS);
+            let positions = shown.filter_map(|finding| finding.seq);
+            let link = (case.dut.clone(), case.transport.clone());
+            found.0.entry(link).or_default().0.extend(positions);
+        }
+        found
+    }
+
+    /// Where the evidence of a finding lies, as content.
+    fn place(&self, case: &CaseReport, finding: &Finding) -> String {
+        let Some(seq) = finding.seq else {
+            return String::new();
+        };
+        let places = self.0.get(&(case.dut.clone(), case.transport.clone()));
+        match places.and_then(|(_, places)| places.get(&seq)) {
+            Some(place) => place.clone(),
+            None => {
+                let name = case.transcript.as_deref().unwrap_or("transcript");
+                format!("{} seq {seq}", escape_cut(name, WORDS))
+            }
+        }
     }
 }
 
@@ -164,14 +231,7 @@ fn in_short(case: &CaseReport, status: Status, findings: &[&Finding]) -> String 
 }
 
 /// A finding: what was asked for, and both sides beside each other.
-fn evidence(
-    finding: &Finding,
-    case: &CaseReport,
-    timeline: Option<&Timeline>,
-    anchor: &str,
-    catalogue: &Catalogue,
-    limit: usize,
-) -> String {
+fn evidence(finding: &Finding, place: &str, catalogue: &Catalogue, limit: usize) -> String {
     let (class, word) = match finding.verdict {
         Verdict::Fail if finding.known => ("known", "known"),
         Verdict::Fail => ("fail", "broken"),
@@ -200,25 +260,18 @@ fn evidence(
     if let Some(sent) = &finding.sent {
         html += &format!("<h5>sent</h5><pre>{}</pre>", escape_cut(sent, limit));
     }
-    let mut where_ = Vec::new();
+    let mut spot = Vec::new();
     if let Some(step) = &finding.step {
-        where_.push(format!("step {}", escape_cut(step, WORDS)));
+        spot.push(format!("step {}", escape_cut(step, WORDS)));
     }
     if finding.late {
-        where_.push("found after the case had ended".to_owned());
+        spot.push("found after the case had ended".to_owned());
     }
-    if let (Some(name), Some(seq)) = (&case.transcript, finding.seq) {
-        let line = timeline.and_then(|timeline| timeline.lines.get(&seq));
-        where_.push(match line {
-            Some(line) => format!(
-                "<a href=\"#{anchor}@{seq}\">{} line {line}</a> (seq {seq})",
-                escape_cut(name, WORDS)
-            ),
-            None => format!("{} seq {seq}", escape_cut(name, WORDS)),
-        });
+    if !place.is_empty() {
+        spot.push(place.to_owned());
     }
-    if !where_.is_empty() {
-        html += &format!("<p class=\"dim\">{}</p>", where_.join(" · "));
+    if !spot.is_empty() {
+        html += &format!("<p class=\"dim\">{}</p>", spot.join(" · "));
     }
     html + "</section>"
 }

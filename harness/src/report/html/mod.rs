@@ -14,12 +14,13 @@ mod previous;
 mod text;
 mod timeline;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::verdict::Verdict;
 use sha2::{Digest, Sha256};
 
 use self::cases::Cases;
@@ -39,6 +40,9 @@ const SCRIPT: &str = include_str!("script.js");
 /// Most notices and most stale entries that are shown, and the characters of each.
 const NOTICES: usize = 100;
 const NOTICE: usize = 2_000;
+
+/// Most broken requirements that are named at the top.
+const BROKEN: usize = 12;
 
 /// Where the page gets what is no event.
 #[derive(Debug, Clone, Default)]
@@ -125,6 +129,7 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
     parts.insert("names", names);
     parts.insert("about", about(record));
     parts.insert("bar", bar(&statuses));
+    parts.insert("broken", broken(record));
     parts.insert("troubles", troubles(record));
     parts.insert(
         "previous",
@@ -261,6 +266,41 @@ fn filters(statuses: &BTreeMap<u8, (Status, usize)>) -> String {
     buttons.collect()
 }
 
+/// What is broken, and in how many cases: one defect often shows in many.
+fn broken(record: &Record) -> String {
+    let mut slugs: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in &record.cases {
+        let bad = case.findings.iter();
+        let bad: BTreeSet<&str> = bad
+            .filter(|finding| finding.verdict > Verdict::Pass && !finding.known)
+            .map(|finding| &*finding.requirement)
+            .collect();
+        bad.into_iter()
+            .for_each(|slug| *slugs.entry(slug).or_default() += 1);
+    }
+    let mut slugs: Vec<(&str, usize)> = slugs.into_iter().collect();
+    slugs.sort_by_key(|(_, cases)| std::cmp::Reverse(*cases));
+    let shown: String = slugs
+        .iter()
+        .take(BROKEN)
+        .map(|(slug, cases)| {
+            let slug = escape_cut(slug, 120);
+            format!(
+                "<li><button type=\"button\" class=\"badge fail\" data-find=\"{slug}\" \
+                 title=\"show the cases\">{slug} <small>×{cases}</small></button></li>"
+            )
+        })
+        .collect();
+    let left = match slugs.len().saturating_sub(BROKEN) {
+        0 => String::new(),
+        left => format!("<li>and {left} more requirements</li>"),
+    };
+    match slugs.is_empty() {
+        true => String::new(),
+        false => format!("<ul class=\"broken\">{shown}{left}</ul>"),
+    }
+}
+
 /// What belongs to the run and to no case.
 fn troubles(record: &Record) -> String {
     let summary = &record.summary;
@@ -319,15 +359,6 @@ fn foot(record: &Record) -> String {
         if run.strict { ", strict" } else { "" },
         escape_cut(&record.summary.folder, 400),
     )
-}
-
-/// Whether a run to compare with can be read; `render` leaves out what cannot.
-///
-/// # Errors
-///
-/// The folder is none of a run, or is damaged.
-pub fn check_compare(folder: &Path) -> Result<(), crate::plan::Refusal> {
-    crate::recording::read_record(folder).map(|_| ())
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use crate::report::Record;
 use crate::report::layout::count;
 use crate::report::lines::{self, Status};
 
-/// Most changed cases that are named.
+/// Most changed cases that are named, and up to how many stand there unfolded.
 const NAMED: usize = 200;
+const FEW: usize = 8;
 
 /// How many runs beside this one are looked at: other devices share the folder.
 const LOOKS: usize = 24;
@@ -69,14 +70,16 @@ impl Previous {
         for line in identities(&self.record, record) {
             html += &format!("<p>{line}</p>");
         }
-        if !changes.cases.is_empty() {
-            html += "<div class=\"wide\"><table class=\"plain\"><thead><tr><th>Case</th><th>was</th>\
-                     <th>is</th><th>what changed</th></tr></thead><tbody>";
-            for change in changes.cases.iter().take(NAMED) {
-                html += &change.html();
-            }
-            html += "</tbody></table></div>";
-        }
+        let number = changes.cases.len();
+        let items: String = changes.cases.iter().take(NAMED).map(Change::html).collect();
+        html += &match number {
+            0 => String::new(),
+            1..=FEW => format!("<ul class=\"changes\">{items}</ul>"),
+            _ => format!(
+                "<details><summary>{number} cases that changed</summary><ul class=\"changes\">{items}\
+                 </ul></details>"
+            ),
+        };
         if let Some(left @ 1..) = changes.cases.len().checked_sub(NAMED) {
             html += &format!("<p class=\"dim\">and {left} more</p>");
         }
@@ -165,11 +168,11 @@ impl Change<'_> {
         ];
         let what: Vec<String> = what.into_iter().filter(|text| !text.is_empty()).collect();
         format!(
-            "<tr><td><a href=\"#{}\">{}</a></td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            anchor(&name),
-            escape(&name),
+            "<li>{} → {} <a href=\"#{}\">{}</a> <span class=\"dim\">{}</span></li>",
             super::badge(self.was),
             super::badge(self.is),
+            anchor(&name),
+            escape(&name),
             escape_cut(&what.join("; "), 600),
         )
     }

@@ -137,8 +137,8 @@
   }
 
   // All of the case on one clock; what falls on the same spot is drawn once.
-  function strip(rows) {
-    const W = 1000, H = 70, LEFT = 84;
+  function strip(rows, width) {
+    const W = width, H = 70, LEFT = 84;
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
     const add = (name, attributes, text) => {
       const element = document.createElementNS(svg.namespaceURI, name);
@@ -168,6 +168,12 @@
     return svg;
   }
 
+  // What is the same in every message does not stand before what is not.
+  function short(text) {
+    const envelope = /^\{"session_id":"[^"]*","type":"mcp","payload":(.*)\}$/.exec(text);
+    return (envelope ? `… ${envelope[1]}` : text).replace('"jsonrpc":"2.0",', '').slice(0, 260);
+  }
+
   function rowOf(row, line, found) {
     const item = make('li');
     if (row[0] === 'gap') {
@@ -185,7 +191,7 @@
     const shown = cut ? `${text}\n(cut here; whole in line ${line} of the transcript)` : text;
     if (text.length > 70 || cut) {
       const fold = make('details');
-      fold.append(make('summary', '', text.slice(0, 260)));
+      fold.append(make('summary', '', short(text)));
       fold.addEventListener('toggle', () => {
         if (fold.open && fold.childElementCount === 1) {
           const looks = text[0] === '{' || text[0] === '[';
@@ -194,8 +200,8 @@
       });
       what.append(fold);
     } else what.append(make('span', '', shown || '(empty)'));
-    if (step) what.append(make('span', 'step', `step ${step}`));
-    item.append(when, make('span', 'kind', NAMES[kind] ?? kind), what);
+    const place = make('span', 'step', step && `step ${step}`);
+    item.append(when, make('span', 'kind', NAMES[kind] ?? kind), what, place);
     return item;
   }
 
@@ -241,7 +247,7 @@
     }
     const seqs = [...one.querySelectorAll('.finding a[href*="@"]')].map((a) => Number(a.hash.split('@').pop()));
     const timeline = { place: one.querySelector('.timeline'), file, rows, lines, found: new Set(seqs), from: 0,
-      to: Math.min(PAGE, rows.length), strip: strip(rows) };
+      to: Math.min(PAGE, rows.length), strip: strip(rows, Math.max(200, one.clientWidth - 30)) };
     timelines.set(one, timeline);
     draw(timeline);
     return timeline;
