@@ -218,6 +218,7 @@ fn told(what: &What) -> (&'static str, String) {
         What::LinkUp {
             transport,
             path,
+            headers,
             mqtt,
             ..
         } => {
@@ -230,6 +231,9 @@ fn told(what: &What) -> (&'static str, String) {
                     ", client {}, keep-alive {} s",
                     connect.client_id, connect.keep_alive_s
                 );
+            }
+            for (name, value) in headers {
+                text += &format!("; {name}: {value}");
             }
             ("up", text)
         }
