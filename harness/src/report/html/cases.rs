@@ -22,6 +22,9 @@ const TIMELINE: usize = 24 << 20;
 const FINDINGS: usize = 40;
 const EVIDENCE: usize = 3_000;
 
+/// How many findings of a case get onto paper; the style says so too.
+const PRINTED: usize = 3;
+
 /// From how many bytes on the cases get less, so that no page grows without end: only so many findings,
 /// of so many characters.
 const LARGE: usize = 8 << 20;
@@ -142,6 +145,10 @@ impl Cases {
         for finding in shown {
             let place = found.place(case, finding);
             self.html += &evidence(finding, &place, catalogue, limit);
+        }
+        if let left @ 1.. = shown.len().saturating_sub(PRINTED) {
+            self.html +=
+                &format!("<p class=\"cut paper\">{left} more findings are not printed.</p>");
         }
         if let left @ 1.. = findings.len() - shown.len() {
             self.html += &format!(

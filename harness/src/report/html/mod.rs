@@ -103,7 +103,9 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
     let cases = Cases::of(record, catalogue, &sources.folder);
     let summary = &record.summary;
     let (class, verdict) = verdict(summary);
-    let names: Vec<String> = links
+    // Comparisons of two transports are no device.
+    let planned = &links[..record.run.duts.len().min(links.len())];
+    let names: Vec<String> = planned
         .iter()
         .map(|(dut, transport)| lines::link(dut, transport))
         .collect();
@@ -135,7 +137,7 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
         "previous",
         previous.map_or_else(String::new, |previous| previous.html(record)),
     );
-    parts.insert("devices", device::html(record, &links));
+    parts.insert("devices", device::html(record, planned));
     parts.insert("filters", filters(&statuses));
     parts.insert("cases", cases.html);
     parts.insert("matrix", matrix::html(record, &links, catalogue));

@@ -92,7 +92,13 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 /// get no marks: everything differs.
 pub(super) fn marked(one: &str, other: &str, limit: usize) -> (String, String) {
     let (one, other) = (clean::line(one, limit), clean::line(other, limit));
-    let (ours, theirs) = (words(&one), words(&other));
+    // Evidence ends with the whole message: `id 8: {"jsonrpc":...`. That has no other side.
+    let whole = match other.find(": {") {
+        Some(at) if !one.contains('{') => at,
+        _ => other.len(),
+    };
+    let (other, message) = other.split_at(whole);
+    let (ours, theirs) = (words(&one), words(other));
     let front = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     let back = ours[front..].iter().rev().zip(theirs[front..].iter().rev());
     let back = back.take_while(|(a, b)| a == b).count();
@@ -109,20 +115,19 @@ pub(super) fn marked(one: &str, other: &str, limit: usize) -> (String, String) {
             keep_theirs[front + b] = true;
         }
     }
-    let weight = |words: &[&str], keep: &[bool]| -> usize {
-        let kept = words.iter().zip(keep).filter(|(_, keep)| **keep);
-        kept.map(|(word, _)| letters(word)).sum()
-    };
-    let shared = weight(&ours, &keep_ours);
-    let shorter = ours.iter().map(|word| letters(word)).sum::<usize>();
-    let shorter = shorter.min(theirs.iter().map(|word| letters(word)).sum());
-    if shared * SHARED_PART < shorter || shared == 0 {
-        return (escape(&one), escape(&other));
-    }
-    (
-        with_marks(&ours, &keep_ours),
-        with_marks(&theirs, &keep_theirs),
-    )
+    let kept = ours.iter().zip(&keep_ours);
+    let shared = kept.filter(|(word, keep)| **keep && is_word(word)).count();
+    let count = |words: &[&str]| words.iter().filter(|word| is_word(word)).count();
+    let (one, mut other) =
+        match shared * SHARED_PART < count(&ours).min(count(&theirs)) || shared == 0 {
+            true => (escape(&one), escape(other)),
+            false => (
+                with_marks(&ours, &keep_ours),
+                with_marks(&theirs, &keep_theirs),
+            ),
+        };
+    other += &escape(message);
+    (one, other)
 }
 
 /// Words, runs of spaces, and single characters of all else.
@@ -149,9 +154,9 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Letters and digits of a word: spaces and punctuation in common are no likeness.
-fn letters(word: &str) -> usize {
-    word.chars().filter(|c| c.is_alphanumeric()).count()
+/// Whether it is one: spaces and punctuation in common are no likeness.
+fn is_word(word: &str) -> bool {
+    word.contains(char::is_alphanumeric)
 }
 
 /// Places of the longest common subsequence.
@@ -215,6 +220,13 @@ mod tests {
             (
                 "volume <mark>70</mark> of 100".into(),
                 "volume <mark>71</mark> of 100".into()
+            )
+        );
+        assert_eq!(
+            marked("id 8", "id 7: {\"id\":7}", 99),
+            (
+                "id <mark>8</mark>".into(),
+                "id <mark>7</mark>: {&quot;id&quot;:7}".into()
             )
         );
         assert_eq!(
