@@ -16,14 +16,10 @@ pub(super) fn html(record: &Record, links: &[(&str, &str)]) -> String {
 }
 
 fn card(record: &Record, (dut, transport): (&str, &str)) -> String {
-    let planned = record.run.duts.iter();
-    let planned = planned
-        .filter(|info| info.name == dut && info.transport == transport)
-        .next_back();
-    let ready = record.duts.iter();
-    let ready = ready
-        .filter(|ready| ready.dut == dut && ready.transport == transport)
-        .next_back();
+    let mut planned = record.run.duts.iter();
+    let planned = planned.rfind(|info| info.name == dut && info.transport == transport);
+    let mut ready = record.duts.iter();
+    let ready = ready.rfind(|ready| ready.dut == dut && ready.transport == transport);
     let mut rows = Vec::new();
     if let Some(info) = planned {
         provenance(info, &mut rows);

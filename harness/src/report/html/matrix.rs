@@ -214,7 +214,7 @@ fn row(requirement: &Requirement, columns: &[Column<'_>]) -> String {
 /// The number that a section begins with, so that 10 comes after 9; those without come last.
 fn number(section: &str) -> u64 {
     let mut parts = section
-        .split(|c: char| c == ' ' || c == ',')
+        .split([' ', ','])
         .next()
         .unwrap_or_default()
         .split('.');
