@@ -378,8 +378,8 @@ mod tests {
         for text in [PAGE, STYLE, SCRIPT] {
             let text = text.replace("http://www.w3.org/2000/svg", "");
             for word in [
-                "http:",
-                "https:",
+                "http://",
+                "https://",
                 "//cdn",
                 "@import",
                 "url(",

@@ -336,7 +336,7 @@ mod tests {
     /// The first member of each row, of gaps with their lines.
     fn kept(room: usize, wanted: &[u64]) -> String {
         let mut rows = Rows::new(room);
-        for line in 1..=1_000 {
+        for line in 1..=1_000_u64 {
             let near = wanted.iter().any(|at| line.abs_diff(*at) <= AROUND);
             rows.push(line, format!("[{line}]"), near);
         }
