@@ -14,8 +14,9 @@ use mcp_hil::cli::{
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::merge::Merge;
 use mcp_hil::plan::{Plan, Refusal};
+use mcp_hil::recording::read_record;
 use mcp_hil::replay::Replay;
-use mcp_hil::report::{self, JunitFile, Ndjson, Reporters, Style, Terminal};
+use mcp_hil::report::{self, HtmlFile, JunitFile, Ndjson, Reporters, Sources, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
     bridge, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test, serve,
@@ -98,8 +99,8 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
         Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
     };
     let runtime = runtime()?;
-    let mut reporters = reporters(&args.output, catalogue);
-    report::add_files(&mut reporters, folder, catalogue);
+    let mut reporters = reporters(&args.output, catalogue, folder)?;
+    report::add_files(&mut reporters, catalogue, sources(&args.output, folder));
     let summary = runtime.block_on(async {
         let interrupt = interrupted();
         match &job {
@@ -204,21 +205,30 @@ impl Stopping {
 
 fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
     let replay = Replay::open(args)?;
-    let mut reporters = reporters(&args.output, &replay.suite.catalogue);
+    let mut reporters = reporters(&args.output, &replay.suite.catalogue, &args.run)?;
     let summary = replay.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 
 fn merge_runs(args: &MergeArgs) -> Result<u8, Refusal> {
     let merge = Merge::open(args)?;
-    let mut reporters = reporters(&args.output, &merge.catalogue);
-    report::add_files(&mut reporters, &merge.folder, &merge.catalogue);
+    let mut reporters = reporters(&args.output, &merge.catalogue, &merge.folder)?;
+    let sources = sources(&args.output, &merge.folder);
+    report::add_files(&mut reporters, &merge.catalogue, sources);
     let summary = merge.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 
-/// The reporters that every command with verdicts has.
-fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'static> {
+/// The reporters that every command with verdicts has; `folder` is that of the run.
+fn reporters(
+    output: &OutputArgs,
+    catalogue: &Arc<Catalogue>,
+    folder: &Path,
+) -> Result<Reporters<'static>, Refusal> {
+    // A mistake in it must not show only when the run is over.
+    if let Some(compare) = &output.compare {
+        read_record(compare)?;
+    }
     let mut reporters = Reporters::new(std::io::stderr());
     match output.format {
         Format::Json => reporters.add("standard output", Ndjson::new(std::io::stdout())),
@@ -247,7 +257,20 @@ fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'stat
         let name = path.display().to_string();
         reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
     }
-    reporters
+    if let Some(path) = &output.html {
+        let name = path.display().to_string();
+        let page = HtmlFile::new(path, catalogue.clone(), sources(output, folder));
+        reporters.add(name, page);
+    }
+    Ok(reporters)
+}
+
+/// Where the page gets what is no event.
+fn sources(output: &OutputArgs, folder: &Path) -> Sources {
+    Sources {
+        folder: folder.to_owned(),
+        compare: output.compare.clone(),
+    }
 }
 
 /// The exit code, worse when a report could not be written. A reader of standard output that went

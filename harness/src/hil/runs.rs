@@ -16,7 +16,9 @@ use super::{Bench, Device, Over, Test};
 use crate::event::{CaseReport, Event, Summary};
 use crate::exit;
 use crate::plan::{Plan, Refusal};
-use crate::report::{self, Recorder, Reporter, Reporters, Status, Style, Terminal, exit_meaning};
+use crate::report::{
+    self, Recorder, Reporter, Reporters, Sources, Status, Style, Terminal, exit_meaning,
+};
 use crate::run;
 
 /// What becomes of a test.
@@ -192,7 +194,11 @@ fn carry_out(bench: &Bench, at: usize, batch: &Batch) -> Result<Outcomes, Refusa
     let mut gathered = Gathered::default();
     let summary = {
         let mut reporters = Reporters::new(std::io::stderr());
-        report::add_files(&mut reporters, &plan.folder, &plan.catalogue);
+        let sources = Sources {
+            folder: plan.folder.clone(),
+            compare: None,
+        };
+        report::add_files(&mut reporters, &plan.catalogue, sources);
         reporters.add("the tests", &mut gathered);
         block_on(&plan, &mut reporters)?
     };
