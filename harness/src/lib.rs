@@ -10,6 +10,7 @@
 pub mod backtrace;
 pub mod bridge;
 pub mod cli;
+pub mod coverage;
 pub mod diff;
 pub mod doctor;
 pub mod dut;
