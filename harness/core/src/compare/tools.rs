@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{exchanges, pages};
@@ -26,6 +26,40 @@ pub enum Change {
     Described,
 }
 
+impl Change {
+    /// The change in words, and what it means for those who call the tool where that is certain.
+    pub fn words(self) -> (&'static str, Option<Impact>) {
+        match self {
+            Self::Added => ("tool added", Some(Impact::Compatible)),
+            Self::Removed => ("tool removed", Some(Impact::Breaking)),
+            Self::Narrowed => ("schema narrowed", Some(Impact::Breaking)),
+            Self::Widened => ("schema widened", Some(Impact::Compatible)),
+            Self::Changed => ("schema changed", None),
+            Self::Described => ("description changed", None),
+        }
+    }
+}
+
+/// What a change means for those who go on as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impact {
+    /// What worked may no longer do so.
+    Breaking,
+    /// What worked still does.
+    Compatible,
+}
+
+impl Impact {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Breaking => "breaking",
+            Self::Compatible => "compatible",
+        }
+    }
+}
+
 /// A difference between the tools of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolChange {
@@ -42,7 +76,6 @@ pub struct ToolChange {
 /// nothing can be told.
 pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
     let (ours, theirs) = (exchanges(first), exchanges(second));
-    let mut changes = Vec::new();
     // The list with `withUserTools` holds the ordinary ones too.
     let ordinary = [&ours, &theirs].map(|side| pages(side, "list.p"));
     let [one, other] = [&ours, &theirs].map(|side| {
@@ -51,8 +84,28 @@ pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
         all
     });
     if one.is_empty() || other.is_empty() {
-        return changes;
+        return Vec::new();
     }
+    let mut changes = tool_lists(&one, &other);
+    for name in one.keys().filter(|name| other.contains_key(**name)) {
+        let (change, what) = match [0, 1].map(|side: usize| ordinary[side].contains_key(name)) {
+            [true, false] => (Change::Narrowed, "is listed for users only"),
+            [false, true] => (Change::Widened, "is no longer listed for users only"),
+            _ => continue,
+        };
+        changes.push(ToolChange {
+            tool: (*name).to_owned(),
+            change,
+            what: what.into(),
+        });
+    }
+    changes.sort_by(|a, b| a.tool.cmp(&b.tool));
+    changes
+}
+
+/// Compares two lists of tools, each by its name.
+pub fn tool_lists(one: &BTreeMap<&str, &Value>, other: &BTreeMap<&str, &Value>) -> Vec<ToolChange> {
+    let mut changes = Vec::new();
     let names: BTreeSet<&str> = one.keys().chain(other.keys()).copied().collect();
     for name in names {
         let mut push = |change, what: String| {
@@ -62,20 +115,11 @@ pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
                 what,
             });
         };
-        let (Some(before), Some(after)) = (one.get(name), other.get(name)) else {
-            let change = match one.contains_key(name) {
-                true => Change::Removed,
-                false => Change::Added,
-            };
-            push(change, String::new());
-            continue;
-        };
-        match [0, 1].map(|side: usize| ordinary[side].contains_key(name)) {
-            [true, false] => push(Change::Narrowed, "is listed for users only".into()),
-            [false, true] => push(Change::Widened, "is no longer listed for users only".into()),
-            _ => {}
+        match (one.get(name), other.get(name)) {
+            (Some(before), Some(after)) => compare_tool(before, after, &mut push),
+            (Some(_), None) => push(Change::Removed, String::new()),
+            (None, _) => push(Change::Added, String::new()),
         }
-        compare_tool(before, after, &mut push);
     }
     changes
 }
