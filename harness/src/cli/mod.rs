@@ -1,0 +1,68 @@
+//! The command line: what commands there are, and in the modules below what arguments each one takes.
+
+mod diff;
+mod doctor;
+mod explain;
+mod firmware;
+mod gateway;
+mod list;
+mod output;
+mod replay;
+mod run;
+mod self_test;
+mod serve;
+mod setup;
+mod values;
+
+use clap::{Parser, Subcommand};
+
+pub use diff::DiffArgs;
+pub use doctor::DoctorArgs;
+pub use explain::ExplainArgs;
+pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
+pub use gateway::{DeviceTransport, GatewayArgs};
+pub use list::ListArgs;
+pub use output::{Color, Format, OutputArgs};
+pub use replay::ReplayArgs;
+pub use run::{RunArgs, Sut, Transports};
+pub use self_test::SelfTestArgs;
+pub use serve::{ServeArgs, Served};
+pub use setup::{Cores, SetupArgs, SetupCommand};
+
+/// Plays the backend to an MCP device (xiaozhi family), judges every answer, writes reports.
+#[derive(Debug, Parser)]
+#[command(name = "mcp-hil", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the suite against a device
+    Run(Box<RunArgs>),
+    /// Take device_control messages over MQTT, drive a device, and bring its answers back
+    Gateway(Box<GatewayArgs>),
+    /// List the cases, or the requirements
+    List(ListArgs),
+    /// Explain a requirement or a case
+    Explain(ExplainArgs),
+    /// Judge the transcripts of an earlier run again, without a device
+    Replay(ReplayArgs),
+    /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
+    Diff(DiffArgs),
+    /// Build images of the reference device, and make flash images
+    #[command(subcommand)]
+    Firmware(FirmwareCommand),
+    /// Tell what is here to run devices on, what is missing, and what brings it
+    Doctor(DoctorArgs),
+    /// Bring in a program that no package manager has
+    #[command(subcommand)]
+    Setup(SetupCommand),
+    /// Play the backend for devices on the bench and show the traffic, without testing
+    Serve(ServeArgs),
+    /// Test the harness: are all known defects found, and nothing in devices that do no wrong
+    SelfTest(SelfTestArgs),
+}

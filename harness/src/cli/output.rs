@@ -1,0 +1,45 @@
+//! How commands report.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// How to report.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Write JUnit to this file too
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    /// What to print on standard output: text for people, or events as JSON, one a line
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+
+    /// Print warnings and cases that do not apply one by one
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    /// When to colour
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    Human,
+    /// JSON, one object a line
+    Json,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
