@@ -5,6 +5,8 @@ use mcp_hil_core::identity::Identity;
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
+use crate::snapshots::{AnswerReport, Answers};
+
 /// Version of the event stream and of `report.json`. It grows when a member changes its meaning
 /// or goes away; new members do not change it.
 pub const SCHEMA: u32 = 1;
@@ -30,6 +32,8 @@ pub enum Event {
     CaseFinished(CaseReport),
     /// An answer that came after a case was judged changed its verdict; replaces the earlier report.
     CaseRevised(CaseReport),
+    /// An answer is not as people have reviewed it, or nobody has.
+    AnswerChanged(Box<AnswerReport>),
     /// Something that people should know, and that is no verdict.
     Notice {
         /// The text.
@@ -244,6 +248,9 @@ pub struct Summary {
     pub unexercised: Vec<String>,
     /// Baseline entries that no longer hold, each with the reason.
     pub stale: Vec<String>,
+    /// How the answers compare with the reviewed ones; absent where they were not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
     /// How long the run took, in microseconds.
     pub took_us: u64,
     /// Whether it was cut short by Ctrl-C.

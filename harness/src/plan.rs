@@ -21,6 +21,7 @@ use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
 use crate::exit;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
+use crate::snapshots::Setup as Snapshots;
 use crate::suite::Suite;
 
 /// A plan that cannot be made: what is wrong, and the exit code that says so.
@@ -89,6 +90,8 @@ pub struct Plan {
     pub strict: bool,
     /// Known failures.
     pub baseline: Option<Baseline>,
+    /// What is to become of answers that people review.
+    pub snapshots: Option<Snapshots>,
     /// Seed of whatever is drawn by chance.
     pub seed: u64,
     /// Where the endpoint listens.
@@ -171,6 +174,14 @@ impl Plan {
             (None, true) => None,
             (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
         };
+        let snapshots = Snapshots::new(
+            args.snapshots,
+            &args.snapshots_dir,
+            &dut,
+            &cases,
+            // Other rule sets leave cases out.
+            whole_suite && args.rules.is_empty(),
+        )?;
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let default_port = if waits { 8765 } else { 0 };
@@ -200,6 +211,7 @@ impl Plan {
             rules: suite.rules,
             strict: args.strict,
             baseline,
+            snapshots,
             seed,
             listen,
             http_listen,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::Fidelity;
 use crate::plan::Refusal;
+use crate::snapshots::SnapshotsFile;
 
 /// A file such as `ci/duts/kitchen.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,6 +38,9 @@ pub struct DutFile {
     /// Which of its tools may be called.
     #[serde(default)]
     pub tools: ToolsFile,
+    /// What concerns its reviewed answers.
+    #[serde(default)]
+    pub snapshots: SnapshotsFile,
 }
 
 /// How a device is reached over MQTT.

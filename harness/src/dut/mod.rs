@@ -225,6 +225,16 @@ impl Dut {
         })
     }
 
+    /// What is different about it on purpose, if it is a reference device.
+    pub fn difference(&self) -> Option<&Difference> {
+        match &self.how {
+            How::Native { difference, .. } => difference.as_ref(),
+            How::Qemu(qemu) => qemu.difference.as_ref(),
+            How::Emulated(emulated) => emulated.difference.as_ref(),
+            How::Exec(_) | How::Wait => None,
+        }
+    }
+
     /// The kind of target in one word.
     pub fn kind(&self) -> &'static str {
         match &self.how {

@@ -6,6 +6,7 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 use super::clean;
 use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW, count};
 use crate::event::{CaseReport, Failure, Generated};
+use crate::snapshots::{AnswerReport, AnswerState, Answers};
 
 /// What became of a case, in the words of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +190,58 @@ pub(crate) fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, Str
         rows.push(("times", format!("{} inputs failed so", failure.times)));
     }
     rows.push(("repro", clean::visible(&failure.repro).into_owned()));
+    rows
+}
+
+/// What an answer is, in a word of at most seven letters.
+pub(crate) fn answer_word(state: AnswerState) -> &'static str {
+    match state {
+        AnswerState::Changed => "CHANGED",
+        AnswerState::New => "NEW",
+        AnswerState::Gone => "GONE",
+    }
+}
+
+/// How the answers of a run compare with the reviewed ones: `18 as reviewed, 1 changed`.
+pub(crate) fn answers(answers: &Answers) -> String {
+    let others = [
+        (answers.changed, "changed"),
+        (answers.new, "not reviewed yet"),
+        (answers.gone, "gone"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let others: String = others
+        .map(|(number, word)| format!(", {number} {word}"))
+        .collect();
+    format!("{} as reviewed{others}", answers.same)
+}
+
+/// What became of an answer as labelled lines; of the lines that differ `most` are shown.
+pub(crate) fn answer(
+    answer: &AnswerReport,
+    limit: usize,
+    most: usize,
+) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    for (at, change) in answer.changes.iter().enumerate() {
+        let label = if at == 0 { "changed" } else { "" };
+        rows.push((label, clean::line(&change.to_string(), limit)));
+    }
+    for (at, line) in answer.diff.iter().take(most).enumerate() {
+        let label = if at == 0 { "diff" } else { "" };
+        rows.push((label, clean::visible(&clean::cut(line, limit)).into_owned()));
+    }
+    if answer.diff.len() > most {
+        let more = count(answer.diff.len() - most, "more line");
+        rows.push(("", format!("... {more}")));
+    }
+    if let Some(note) = &answer.note {
+        rows.push(("note", clean::line(note, limit)));
+    }
+    match &answer.written {
+        Some(written) => rows.push(("file", clean::line(written, limit))),
+        None => rows.push(("reviewed", clean::line(&answer.file, limit))),
+    }
     rows
 }
 

@@ -32,6 +32,7 @@ use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
 use crate::recording::Recorded;
 use crate::report::Reporters;
+use crate::snapshots::review;
 
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
@@ -128,7 +129,19 @@ pub async fn run(
             Err(refusal) => error = Some(RunError::Unreadable(refusal.to_string())),
         }
     }
+    let complete = error.is_none() && !interrupted;
+    let answers = plan.snapshots.as_ref().map(|setup| {
+        let (changed, answers, trouble) = review(plan, setup, &cases, complete);
+        for report in changed {
+            reporters.event(&Event::AnswerChanged(Box::new(report)));
+        }
+        for text in trouble {
+            reporters.event(&Event::Notice { text });
+        }
+        answers
+    });
     let mut summary = tally.summary();
+    summary.answers = answers;
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     summary.interrupted = interrupted;
@@ -140,6 +153,12 @@ pub async fn run(
         !built_in && case.verdict != Verdict::NotApplicable
     };
     let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
+    if summary.exit == crate::exit::CONFORMING
+        && answers.is_some_and(|answers| answers.unwritten > 0)
+    {
+        // Who asked for files must not take their absence for what was to be in them.
+        summary.exit = crate::exit::BENCH;
+    }
     if summary.exit == crate::exit::CONFORMING && selected && !cases.iter().any(own) {
         // Getting to know the device is no case of the selection.
         summary.exit = crate::exit::NOTHING_RAN;
@@ -153,6 +172,7 @@ pub fn exit_code(summary: &Summary) -> u8 {
     let conforming = summary.failed == 0
         && summary.inconclusive == 0
         && summary.unexercised.is_empty()
+        && summary.answers.is_none_or(|answers| answers.failed == 0)
         && summary.stale.is_empty();
     if summary.interrupted {
         crate::exit::INTERRUPTED

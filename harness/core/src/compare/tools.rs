@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{exchanges, pages};
-use crate::transcript::Entry;
+use super::{exchanges, pages, result};
+use crate::transcript::{BRING_UP, Entry};
 
 /// What became of a tool, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -101,6 +101,27 @@ pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
     }
     changes.sort_by(|a, b| a.tool.cmp(&b.tool));
     changes
+}
+
+/// Where the lists that devices gave when they got known are cut into pages, when that differs and the tools
+/// are the same.
+pub fn moved_pages(first: &[Entry], second: &[Entry]) -> Option<String> {
+    let sides = [exchanges(first), exchanges(second)];
+    let pages = [0, 1].map(|side: usize| -> Vec<Vec<&str>> {
+        let of_list = |number: usize| {
+            let step = format!("list.p{number}");
+            let place = (BRING_UP.into(), step.into());
+            let tools = result(sides[side].get(&place)?).get("tools")?.as_array()?;
+            Some(
+                tools
+                    .iter()
+                    .filter_map(|tool| tool.get("name")?.as_str())
+                    .collect(),
+            )
+        };
+        (0..).map_while(of_list).collect()
+    });
+    super::change::moved_pages(&pages[0], &pages[1])
 }
 
 /// Compares two lists of tools, each by its name.
