@@ -311,7 +311,7 @@ fn differences(answers: &[&AnswerReport]) -> String {
     for answer in answers {
         let word = lines::answer_word(answer.state);
         text += &format!("{word:<13}{}\n", answer.snapshot);
-        for (label, value) in lines::answer(answer, EVIDENCE, usize::MAX) {
+        for (label, value, _) in lines::answer(answer, EVIDENCE, usize::MAX) {
             text += &format!("{label:<13}{value}\n");
         }
         text.push('\n');

@@ -216,31 +216,37 @@ pub(crate) fn answers(answers: &Answers) -> String {
     format!("{} as reviewed{others}", answers.same)
 }
 
-/// What became of an answer as labelled lines; of the lines that differ `most` are shown.
-pub(crate) fn answer(
-    answer: &AnswerReport,
-    limit: usize,
-    most: usize,
-) -> Vec<(&'static str, String)> {
-    let mut rows = Vec::new();
-    for (at, change) in answer.changes.iter().enumerate() {
-        let label = if at == 0 { "changed" } else { "" };
-        rows.push((label, clean::line(&change.to_string(), limit)));
-    }
-    for (at, line) in answer.diff.iter().take(most).enumerate() {
-        let label = if at == 0 { "diff" } else { "" };
-        rows.push((label, clean::visible(&clean::cut(line, limit)).into_owned()));
-    }
-    if answer.diff.len() > most {
-        let more = count(answer.diff.len() - most, "more line");
-        rows.push(("", format!("... {more}")));
-    }
+/// A labelled line, and whether it may be wrapped.
+pub(crate) type Line = (&'static str, String, bool);
+
+/// What became of an answer as labelled lines; of what changed and of the lines that differ `most` are
+/// shown.
+pub(crate) fn answer(answer: &AnswerReport, limit: usize, most: usize) -> Vec<Line> {
+    let told = answer.changes.iter();
+    let told = told.map(|change| clean::line(&change.to_string(), limit));
+    let lines = answer.diff.iter();
+    let lines = lines.map(|line| clean::visible(&clean::cut(line, limit)).into_owned());
+    let mut rows = first_of("changed", told.collect(), most, true);
+    rows.extend(first_of("diff", lines.collect(), most, false));
     if let Some(note) = &answer.note {
-        rows.push(("note", clean::line(note, limit)));
+        rows.push(("note", clean::line(note, limit), true));
     }
-    match &answer.written {
-        Some(written) => rows.push(("file", clean::line(written, limit))),
-        None => rows.push(("reviewed", clean::line(&answer.file, limit))),
+    rows.push(match &answer.written {
+        Some(written) => ("file", clean::line(written, limit), false),
+        None => ("reviewed", clean::line(&answer.file, limit), false),
+    });
+    rows
+}
+
+/// The first of some lines below one label.
+fn first_of(label: &'static str, all: Vec<String>, most: usize, wraps: bool) -> Vec<Line> {
+    let left = all.len().saturating_sub(most);
+    let shown = all.into_iter().take(most).enumerate();
+    let mut rows: Vec<Line> = shown
+        .map(|(at, line)| (if at == 0 { label } else { "" }, line, wraps))
+        .collect();
+    if left > 0 {
+        rows.push(("", format!("... and {left} more"), false));
     }
     rows
 }

@@ -18,8 +18,8 @@ use crate::snapshots::{AnswerReport, AnswerState};
 /// Most characters of what was expected, received or sent that are printed.
 const EVIDENCE: usize = 300;
 
-/// Most lines of a difference between answers that are printed.
-const DIFF: usize = 16;
+/// Most changes of an answer, and most lines that differ, that are printed.
+const DIFF: usize = 14;
 
 /// How a changed answer is accepted.
 const ACCEPT: &str =
@@ -251,14 +251,15 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         let word = lines::answer_word(answer.state);
         self.page.status(word, colour, " answer ", &text);
         let most = if self.style.verbose { usize::MAX } else { DIFF };
-        for (label, value) in lines::answer(answer, EVIDENCE, most) {
-            match label {
-                "changed" | "note" => self.page.row(label, &value),
-                _ => self.page.whole_row(label, &value),
+        for (label, value, wraps) in lines::answer(answer, EVIDENCE, most) {
+            match wraps {
+                true => self.page.row(label, &value),
+                false => self.page.whole_row(label, &value),
             }
         }
         // Who has seen how answers are accepted need not see it again.
-        let accept = answer.written.is_some() || answer.fails;
+        let waits = |file: &String| file.ends_with(".snap.new");
+        let accept = answer.written.as_ref().is_some_and(waits) || answer.fails;
         if accept && answer.state != AnswerState::Gone && !std::mem::replace(&mut self.hinted, true)
         {
             self.page.row("hint", ACCEPT);

@@ -87,7 +87,7 @@ fn exchanges(body: &str) -> Result<Vec<Said>, (usize, String)> {
             ("answer", "none") => None,
             ("request" | "answer", json) => {
                 let read = serde_json::from_str(json);
-                Some(read.map_err(|error| (at + error.line() - 1, format!("no JSON: {error}")))?)
+                Some(read.map_err(|error| (at + error.line() - 1, no_json(&error)))?)
             }
             _ => {
                 let shown: String = label.chars().take(40).collect();
@@ -109,6 +109,13 @@ fn exchanges(body: &str) -> Result<Vec<Said>, (usize, String)> {
         None => Ok(said),
         Some(_) => Err((at, "expected the answer to the last request".into())),
     }
+}
+
+/// What is wrong with a text that is no JSON; where is told otherwise.
+fn no_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("no JSON: {what}")
 }
 
 #[cfg(test)]

@@ -187,6 +187,7 @@ impl Reader<'_> {
             Mode::Update if as_family(&kept.key) => {
                 let done = std::fs::remove_file(&own);
                 self.done(&own, "delete", done);
+                self.tidy(&kept.key);
                 return None;
             }
             Mode::Update => own,
@@ -202,7 +203,8 @@ impl Reader<'_> {
 
     fn done(&mut self, path: &Path, what: &str, done: std::io::Result<()>) -> bool {
         let Err(error) = done else { return true };
-        self.answers.unwritten += 1;
+        // A comparison was made, whether or not it leaves something to review.
+        self.answers.unwritten += usize::from(self.setup.mode != Mode::Check);
         let path = path.display();
         self.trouble
             .push(format!("cannot {what} `{path}`: {error}"));

@@ -346,6 +346,25 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_are_cut_in_other_places_are_told() {
+        let pages = |pages: &[&[&str]]| {
+            let page = |names: &&[&str]| {
+                let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+                let answer = json!({"result": {"tools": tools}});
+                (json!({"method": "tools/list"}), answer)
+            };
+            transcript("s", 1001, &pages.iter().map(page).collect::<Vec<_>>())
+        };
+        let one = pages(&[&["a", "b"], &["c"]]);
+        let cut = pages(&[&["a"], &["b", "c"]]);
+        let told = moved_pages(&one, &cut);
+        assert_eq!(told.as_deref(), Some("2 + 1 -> 1 + 2 tools"));
+        assert_eq!(moved_pages(&one, &one), None);
+        // Other tools are told as such.
+        assert_eq!(moved_pages(&one, &pages(&[&["a"], &["c"]])), None);
+    }
+
+    #[test]
     fn tools_that_come_and_go_are_told() {
         let told = tools(
             &list(json!([{"name": "a"}, {"name": "b"}])),
