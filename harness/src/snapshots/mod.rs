@@ -6,8 +6,8 @@
 //! and accepts it. The test package in `snapshots/` compares the same files through `insta` itself.
 //!
 //! [`answers`] reads what was said off the transcripts, [`redact`] takes out what differs from run to run,
-//! [`layout`] and [`file`] write and read, [`reviewed`] knows the folders of a device and of its family,
-//! [`review`] compares. What changed is told in words by `mcp_hil_core::compare::change`.
+//! [`layout`] and [`mod@file`] write and read, [`reviewed`] knows the folders of a device and of its family,
+//! [`mod@review`] compares. What changed is told in words by `mcp_hil_core::compare::change`.
 //!
 //! `insta` is no part of the program: its settings are variables of the environment, which a process cannot
 //! set for itself without `unsafe`, and a folder that cannot be written must not end a run.
