@@ -32,7 +32,7 @@ use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
 use crate::recording::Recorded;
 use crate::report::Reporters;
-use crate::snapshots::review;
+use crate::snapshots::{Answers, review};
 
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
@@ -141,7 +141,8 @@ pub async fn run(
         answers
     });
     let mut summary = tally.summary();
-    summary.answers = answers;
+    // Where no step asked for an answer there is nothing to tell.
+    summary.answers = answers.filter(|answers| *answers != Answers::default());
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     summary.interrupted = interrupted;
