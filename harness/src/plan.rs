@@ -15,10 +15,14 @@ use mcp_hil_rig::{Broker, Configuration, MqttTerms};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::backtrace::{Symbols, is_program};
 use crate::cli::RunArgs;
+use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
 use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
+use crate::event::Basis;
 use crate::exit;
+use crate::merge::basis;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
 use crate::snapshots::Setup as Snapshots;
@@ -80,8 +84,10 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What is generated after them.
     pub generation: Generation,
-    /// Whether all cases of the suite were selected.
+    /// Whether all cases of the suite were selected, and are carried out here.
     pub whole_suite: bool,
+    /// What the verdicts stand on.
+    pub basis: Basis,
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
     /// Names of the rule sets in force.
@@ -92,6 +98,8 @@ pub struct Plan {
     pub baseline: Option<Baseline>,
     /// What is to become of answers that people review.
     pub snapshots: Option<Snapshots>,
+    /// The program of the device, or why it cannot be read; `None` when none was given.
+    pub symbols: Option<Result<Arc<Symbols>, String>>,
     /// Seed of whatever is drawn by chance.
     pub seed: u64,
     /// Where the endpoint listens.
@@ -132,19 +140,8 @@ impl Plan {
     ///
     /// The first mistake in arguments or files.
     pub fn new(args: &RunArgs) -> Result<Self, Refusal> {
-        let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+        let (suite, mut cases, mut generation) = selection(args)?;
         let whole_suite = args.only.is_empty() && args.scenario.is_empty();
-        let regressions = args.regressions_folder();
-        let cases = match &args.scenario[..] {
-            [] => {
-                if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
-                    suite.add_regressions(folder)?;
-                }
-                suite.select(&args.only)?
-            }
-            files => suite.read_files(files)?,
-        };
-        let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
         let asked = Asked {
@@ -156,6 +153,18 @@ impl Plan {
         } else {
             Dut::find(&args.dut, &asked)?
         };
+        let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
+        let basis = basis(
+            args,
+            &suite.catalogue,
+            &cases,
+            &generation,
+            baseline.as_ref(),
+            &dut,
+        )?;
+        if let Some(shard) = basis.shard {
+            shard.keep(&mut cases, &mut generation);
+        }
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args
@@ -180,10 +189,16 @@ impl Plan {
             &dut,
             &cases,
             // Other rule sets leave cases out.
-            whole_suite && args.rules.is_empty(),
+            whole_suite && args.rules.is_empty() && basis.shard.is_none(),
         )?;
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
+        let board = match &dut.how {
+            How::Board(board) => Some(&board.file),
+            _ => None,
+        };
+        // Boards are told once, in their flash, where to ask.
+        let stays = waits || board.is_some_and(|board| !board.is_at_path());
         let default_port = if waits { 8765 } else { 0 };
         let connect = args
             .connect_deadline
@@ -191,7 +206,10 @@ impl Plan {
         let listen = args
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], default_port)));
-        let http_port = if waits { 8003 } else { 0 };
+        if let Some(board) = board {
+            check_reachable(board, listen)?;
+        }
+        let http_port = if stays { 8003 } else { 0 };
         let http_listen = args
             .http_listen
             .unwrap_or_else(|| SocketAddr::new(listen.ip(), http_port));
@@ -206,12 +224,14 @@ impl Plan {
             dut,
             cases,
             generation,
-            whole_suite,
+            whole_suite: whole_suite && basis.shard.is_none(),
+            basis,
             catalogue: suite.catalogue,
             rules: suite.rules,
             strict: args.strict,
             baseline,
             snapshots,
+            symbols,
             seed,
             listen,
             http_listen,
@@ -270,6 +290,7 @@ impl Plan {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &self.today,
+            symbols: self.symbols.as_ref().and_then(|it| it.as_deref().ok()),
         }
     }
 
@@ -359,6 +380,35 @@ impl Plan {
             self.repro_arguments
         )
     }
+}
+
+/// The ids of the cases that arguments select, in the order in which they run. Starts and builds nothing.
+///
+/// # Errors
+///
+/// The first mistake in arguments or files.
+pub fn selected(args: &RunArgs) -> Result<Vec<String>, Refusal> {
+    let (_, cases, generation) = selection(args)?;
+    let properties = generation.properties.iter().map(|property| property.id);
+    let ids = cases.iter().map(|case| &*case.id).chain(properties);
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// The suite, and what of it is selected.
+fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), Refusal> {
+    let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+    let regressions = args.regressions_folder();
+    let cases = match &args.scenario[..] {
+        [] => {
+            if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
+                suite.add_regressions(folder)?;
+            }
+            suite.select(&args.only)?
+        }
+        files => suite.read_files(files)?,
+    };
+    let generation = Generation::new(args, regressions)?;
+    Ok((suite, cases, generation))
 }
 
 /// A word for a shell, in quotes where it needs them.
@@ -535,6 +585,21 @@ impl MqttPlan {
 }
 
 /// The transports of a run: those asked for, else those that the device's file names.
+/// The device's program with its debug information: the one that is named, or what is to be flashed
+/// when that is one.
+fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let file = dut.file.as_ref();
+    let board = file.and_then(|file| file.board.as_ref());
+    let named = args.elf.as_ref();
+    let named = named.or_else(|| board.and_then(|board| board.elf.as_ref()));
+    let flashed = || {
+        let image = args.firmware.as_ref();
+        let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
+        image.filter(|path| is_program(path))
+    };
+    named.or_else(flashed).cloned()
+}
+
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {
     let file = dut.file.as_ref();
     let named = file.map(|file| &file.transports[..]).unwrap_or_default();

@@ -2,10 +2,14 @@
 
 mod support;
 
+#[path = "../rig/tests/usb/mod.rs"]
+mod usb;
+
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use support::{Done, Place};
+use usb::System;
 
 /// Puts a script into the folder that is the PATH.
 fn program(place: &Place, name: &str, script: &str) {
@@ -18,7 +22,8 @@ fn doctor(place: &Place, args: &[&str], token: Option<&str>) -> Done {
     let mut hil = place.hil(["doctor"].iter().chain(args));
     hil.0
         .env("PATH", place.path("bin"))
-        .env("MCP_HIL_CACHE", place.path("cache"));
+        .env("MCP_HIL_CACHE", place.path("cache"))
+        .env("MCP_HIL_USB_ROOT", place.path("usb"));
     for name in [
         "MCP_HIL_QEMU",
         "MCP_HIL_QEMU_ESP",
@@ -132,4 +137,26 @@ fn a_program_that_fails_is_not_taken_for_one_that_works() {
     assert_eq!(item(&done, "qemu")["state"], "missing", "{done}");
     let what = item(&done, "qemu")["what"].to_string();
     assert!(what.contains("does not tell its version"), "{what}");
+}
+
+#[test]
+fn boards_are_told_and_what_is_in_their_way() {
+    let place = Place::new();
+    let system = System::new("doctor");
+    system.usb("1-2", "303a:1001", &[]);
+    system.port("1-2", 0, "ttyACM0");
+    let look = || {
+        let hil = place.hil(["doctor", "--format", "json"]);
+        hil.env("MCP_HIL_USB_ROOT", &system.0).end()
+    };
+    // As in a container that was not given it.
+    let done = look();
+    assert_eq!(item(&done, "boards")["state"], "missing", "{done}");
+    std::fs::create_dir_all(system.0.join("dev")).unwrap();
+    std::fs::write(system.0.join("dev/ttyACM0"), "").unwrap();
+    let done = look();
+    assert_eq!(item(&done, "boards")["state"], "ok", "{done}");
+    system.usb("1-3", "10c4:ea60", &[]);
+    let done = look();
+    assert_eq!(item(&done, "board, no port")["state"], "missing", "{done}");
 }

@@ -426,6 +426,41 @@ fn inputs_are_bounded_by_number_time_and_calls() {
     assert!(calls <= 5, "{calls}");
 }
 
+/// How often the device was told to restart in the latest run.
+fn restarts(place: &Place) -> usize {
+    let transcript = place.read("target/mcp-hil/latest/transcripts/properties.state.jsonl");
+    let told = |line: &&str| line.contains("\"kind\":\"sent\"") && line.contains("reboot");
+    transcript.lines().filter(told).count()
+}
+
+#[test]
+fn a_device_that_must_not_be_restarted_is_not_told_to() {
+    let place = Place::new();
+    let run = |args: &[&str], code| {
+        let run = ["run", "--only", "properties/state", "--seed", "1"];
+        place.hil(run.iter().chain(args)).end().exits(code);
+        restarts(&place)
+    };
+    assert!(run(&[], 0) > 0);
+    // No sequence is as short as that.
+    assert_eq!(run(&["--budget", "3"], 4), 0);
+    for name in ["self.reboot", "system.reboot"] {
+        let file = format!("name = \"still\"\ntarget = \"native\"\n[tools]\ndeny = [\"{name}\"]\n");
+        place.write("still.toml", file);
+        assert_eq!(run(&["--dut", "still.toml"], 0), 0, "{name}");
+    }
+    // Nor by a scenario of the user's.
+    let scenario = "title: It restarts\nsteps:\n  - reboot: {}\n  - request: {method: ping}\n";
+    let scenario = place.write("restarts.yaml", scenario).display().to_string();
+    let scenario = ["run", "--scenario", &scenario];
+    place.hil(scenario).end().exits(0);
+    place
+        .hil(scenario.iter().chain(&["--dut", "still.toml", "--verbose"]))
+        .end()
+        .exits(4)
+        .prints(&["denies restarts"]);
+}
+
 #[test]
 fn properties_can_be_switched_off() {
     let place = Place::new();

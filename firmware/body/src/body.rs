@@ -20,6 +20,27 @@ const CRASH_PAUSE_MS: u64 = 200;
 /// Nobody listens.
 const EXIT_NO_SERVER: u8 = 1;
 
+/// Between two looks at the button, in milliseconds.
+const BUTTON_LOOK_MS: u64 = 20;
+/// From the reset to the configuration of a stock device, in milliseconds.
+const STOCK_STARTS_MS: u64 = 150;
+/// Until a stock device connects to its broker again (device-protocol 3.1).
+const STOCK_MQTT_PAUSE_MS: u64 = 10_000;
+
+/// When the device dials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Life {
+    /// Whenever it has no connection.
+    #[default]
+    Eager,
+    /// As unmodified stock firmware (device-protocol 2.1, 2.2, 3.1): over WebSocket when its button is
+    /// pressed and never by itself, over MQTT at boot and ten seconds after a loss.
+    Stock {
+        /// The button is pressed by itself so many milliseconds after the device got idle.
+        button_after_ms: Option<u64>,
+    },
+}
+
 /// The device with its connection, its clock and its console.
 #[derive(Debug)]
 pub struct Body<P> {
@@ -27,6 +48,12 @@ pub struct Body<P> {
     device: Device,
     defect: Option<Defect>,
     delay_ms: u64,
+    life: Life,
+    /// A button pressed too early has led into the set-up of the wireless network, which ends with the
+    /// next boot.
+    in_setup: bool,
+    /// How often it has booted.
+    boots: u32,
     /// When a server last said that a person has to enter a code, for which the device waits.
     activated_at: u64,
     linked: bool,
@@ -51,6 +78,9 @@ impl<P: Platform> Body<P> {
             device,
             defect,
             delay_ms,
+            life: Life::Eager,
+            in_setup: false,
+            boots: 0,
             activated_at: 0,
             linked: false,
             hung: false,
@@ -58,9 +88,25 @@ impl<P: Platform> Body<P> {
         }
     }
 
-    /// Runs until nobody listens any more.
+    /// The same with another life.
+    #[must_use]
+    pub fn live(mut self, life: Life) -> Self {
+        self.life = life;
+        if life != Life::Eager {
+            // Over MQTT too it takes the button to open a channel.
+            self.device.identity_mut().opens_channel = false;
+        }
+        self
+    }
+
+    /// Runs until nobody listens any more; a stock device for ever.
     pub fn run(&mut self) -> GivenUp {
         self.boot(Reset::PowerOn);
+        if self.life != Life::Eager {
+            loop {
+                self.live_as_stock();
+            }
+        }
         while self.configure() && self.dial() {
             self.converse();
         }
@@ -91,6 +137,73 @@ impl<P: Platform> Body<P> {
         true
     }
 
+    /// One connection of a stock device, or one attempt at it.
+    fn live_as_stock(&mut self) {
+        let Life::Stock { button_after_ms } = self.life else {
+            return;
+        };
+        let begin = self.now();
+        let is_mqtt = |device: &Device| device.identity().transport == Transport::Mqtt;
+        loop {
+            self.run_due();
+            let ready = self.device.is_configured() && !self.in_setup;
+            if ready && is_mqtt(&self.device) {
+                break;
+            }
+            let waited = self.now().saturating_sub(begin);
+            let by_itself = button_after_ms.is_some_and(|after| waited >= after);
+            if ready && (self.platform.pressed() || by_itself) {
+                break;
+            }
+            let pause = self.patience().min(BUTTON_LOOK_MS);
+            self.platform.pause(pause);
+        }
+        let boots = self.boots;
+        let now = self.now();
+        self.device.dialling(now);
+        self.drain(None);
+        let dialled = self.dial_once();
+        let now = self.now();
+        match dialled {
+            Ok(()) => {
+                self.linked = true;
+                self.hung = false;
+                self.device.connected(now);
+                self.drain(None);
+                self.converse();
+            }
+            Err(code) => {
+                self.device.dial_failed(code, now);
+                self.drain(None);
+            }
+        }
+        if is_mqtt(&self.device) && self.boots == boots {
+            let until = self.now() + STOCK_MQTT_PAUSE_MS;
+            while self.now() < until && self.device.is_configured() {
+                self.platform.pause(BUTTON_LOOK_MS);
+                self.run_due();
+            }
+        }
+    }
+
+    /// The button of a stock device that has a connection: listening ends with it, and speaking is cut
+    /// short.
+    fn button_while_connected(&mut self) {
+        if self.life == Life::Eager || !self.platform.pressed() {
+            return;
+        }
+        match self.device.state() {
+            State::Speaking => {
+                let session = self.device.session_json().to_string();
+                let abort = format!(r#"{{"session_id":{session},"type":"abort"}}"#);
+                self.send(Frame::Text(abort));
+            }
+            // Without a Close frame: the socket is dropped.
+            _ if self.device.identity().transport == Transport::Websocket => self.hang_up(),
+            _ => {}
+        }
+    }
+
     fn now(&mut self) -> u64 {
         self.platform.now()
     }
@@ -101,12 +214,33 @@ impl<P: Platform> Body<P> {
     }
 
     fn boot(&mut self, reset: Reset) {
-        for line in console::rom_banner(reset) {
-            self.platform.print(line);
+        self.boots += 1;
+        // Told twice, a start reads as two. No ROM sees the restarts of the body, which are none of the
+        // chip: they are always told.
+        let told = match reset {
+            Reset::Unseen => false,
+            Reset::PowerOn => !self.platform.has_rom(),
+            _ => true,
+        };
+        if told {
+            for line in console::rom_banner(reset) {
+                self.log(line.to_string());
+            }
         }
-        let now = self.now();
+        let mut now = self.now();
+        if self.life != Life::Eager {
+            // What is pressed while it starts counts as the wish to set the network up.
+            self.platform.pressed();
+            self.platform.pause(STOCK_STARTS_MS);
+            self.in_setup = self.platform.pressed();
+            now = self.now();
+        }
         self.device.boot(now);
         self.drain(None);
+        if self.in_setup {
+            let line = "W (0) WifiBoard: Enter WiFi configuration mode";
+            self.log(line.to_string());
+        }
     }
 
     /// Dials until it is connected; false when nobody listens.
@@ -174,7 +308,11 @@ impl<P: Platform> Body<P> {
     /// Talks until the connection is gone.
     fn converse(&mut self) {
         while self.linked {
-            let patience = self.patience();
+            let mut patience = self.patience();
+            if self.life != Life::Eager {
+                self.button_while_connected();
+                patience = patience.min(BUTTON_LOOK_MS);
+            }
             if patience > 0 {
                 match self.platform.read(patience) {
                     Event::Text { text, fragmented } => self.on_text(text, fragmented),
@@ -199,7 +337,8 @@ impl<P: Platform> Body<P> {
                 hook(hands);
             }
         });
-        if !was_greeted || self.device.identity().transport == Transport::Mqtt {
+        let hurries = self.life == Life::Eager;
+        if hurries && (!was_greeted || self.device.identity().transport == Transport::Mqtt) {
             // A server that hangs up on everybody is not helped by a storm of connections.
             self.platform.pause(REDIAL_PAUSE_MS);
         }
@@ -436,20 +575,106 @@ impl<P: Platform> Body<P> {
                     hook(hands);
                 }
             }),
-            Act::Panic => {
-                for line in console::PANIC {
-                    self.platform.print(line);
-                }
-                self.restart();
-            }
-            Act::Restart => self.restart(),
+            Act::Panic => self.reset(&console::PANIC, Reset::Software),
+            Act::Restart => self.reset(&[], Reset::Software),
+            Act::Reset(lines, reason) => self.reset(lines, reason),
         }
     }
 
     /// The chip starts again: nothing is said to the server, and what was planned is forgotten.
-    fn restart(&mut self) {
+    fn reset(&mut self, lines: &[&str], reason: Reset) {
+        for line in lines {
+            self.platform.print(line);
+        }
         self.hang_up();
         self.schedule.clear();
-        self.boot(Reset::Software);
+        self.boot(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reference_device::HttpOutcome;
+
+    /// A machine that nobody can be reached from.
+    struct Lonely {
+        has_rom: bool,
+        clock: u64,
+        console: Vec<String>,
+    }
+
+    impl Platform for Lonely {
+        fn now(&mut self) -> u64 {
+            self.clock
+        }
+
+        fn pause(&mut self, ms: u64) {
+            self.clock += ms;
+        }
+
+        fn has_rom(&self) -> bool {
+            self.has_rom
+        }
+
+        fn print(&mut self, line: &str) {
+            self.console.push(line.into());
+        }
+
+        fn dial(&mut self, _: &Dial<'_>) -> Result<(), i32> {
+            Err(1)
+        }
+
+        fn read(&mut self, _: u64) -> Event {
+            Event::Closed
+        }
+
+        fn send(&mut self, _: Frame) -> bool {
+            false
+        }
+
+        fn publish(&mut self, _: Publication) -> bool {
+            false
+        }
+
+        fn hang_up(&mut self) {}
+
+        fn request(&mut self, _: &HttpRequest) -> HttpOutcome {
+            None
+        }
+
+        fn send_datagram(&mut self, _: &str, _: u16, _: &[u8]) {}
+
+        fn end(&mut self, code: u8) -> ! {
+            panic!("switched off with {code}")
+        }
+    }
+
+    /// The reasons for starts that the console tells, after a start and one restart.
+    fn starts(has_rom: bool) -> Vec<String> {
+        let machine = Lonely {
+            has_rom,
+            clock: 0,
+            console: Vec::new(),
+        };
+        let identity = Identity {
+            url: "ws://10.0.2.2:1/".into(),
+            ..Identity::default()
+        };
+        let mut body = Body::new(machine, identity, None, 0);
+        assert_eq!(body.run(), GivenUp);
+        body.reset(&[], Reset::Software);
+        let lines = body.platform.console.into_iter();
+        let starts = lines.filter_map(|line| {
+            line.strip_prefix("rst:")
+                .map(|rest| rest[..4].trim().into())
+        });
+        starts.collect()
+    }
+
+    #[test]
+    fn a_start_that_the_rom_tells_is_not_told_again() {
+        assert_eq!(starts(false), ["0x1", "0xc"]);
+        assert_eq!(starts(true), ["0xc"]);
     }
 }

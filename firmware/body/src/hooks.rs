@@ -5,6 +5,7 @@ use crate::prelude::*;
 use reference_device::{Device, Tool, Transport};
 use serde_json::Value;
 
+use crate::console::Reset;
 use crate::platform::Frame;
 
 /// Whether a message goes on.
@@ -117,6 +118,8 @@ pub(crate) enum Act {
     Panic,
     /// Restarts without any text but the ROM's.
     Restart,
+    /// Prints lines, and restarts for a reason of its own.
+    Reset(&'static [&'static str], Reset),
     /// Hears and says nothing more on this connection.
     Hang,
     /// Does nothing at all for so many milliseconds, whatever comes.

@@ -21,7 +21,7 @@ mod platform;
 mod prelude;
 pub mod variants;
 
-pub use body::{Body, GivenUp};
+pub use body::{Body, GivenUp, Life};
 pub use config::Config;
 pub use defect::{Defect, Headers};
 pub use platform::{

@@ -18,6 +18,11 @@ pub trait Platform {
     /// Lets so many milliseconds pass.
     fn pause(&mut self, ms: u64);
 
+    /// Whether a ROM has told on the console why the machine starts, before any of this ran.
+    fn has_rom(&self) -> bool {
+        false
+    }
+
     /// Prints a console line and pushes it out.
     fn print(&mut self, line: &str);
 
@@ -45,6 +50,11 @@ pub trait Platform {
 
     /// Sends a UDP datagram. What cannot be sent is lost, as sound is.
     fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]);
+
+    /// Whether somebody has pressed the button since this was asked last.
+    fn pressed(&mut self) -> bool {
+        false
+    }
 
     /// Switches off.
     fn end(&mut self, code: u8) -> !;

@@ -26,6 +26,8 @@ impl Board {
 impl Machine for Board {
     // Of 400 KB of memory and less a radio takes its part.
     const TCP_BUFFER: usize = 8 << 10;
+    // Every chip has one, and Espressif's emulator runs a copy.
+    const HAS_ROM: bool = true;
 
     fn now_ms(&mut self) -> u64 {
         Instant::now().duration_since_epoch().as_millis()

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use reference_body::{Body, Defect, GivenUp, mutants, variants};
+use reference_body::{Body, Defect, GivenUp, Life, mutants, variants};
 use reference_device::{Identity, MqttSettings, Transport};
 
 use crate::platform::Host;
@@ -59,8 +59,18 @@ struct Arguments {
     #[arg(long)]
     no_hello: bool,
 
+    /// Live as unmodified stock firmware: over WebSocket dial only when a line `button` comes on standard
+    /// input, never again by itself, and listen until the next one; over MQTT dial at boot. How it
+    /// answers is another matter: `--mutant stock-2.4`.
+    #[arg(long)]
+    stock: bool,
+
+    /// With --stock: somebody presses the button so many milliseconds after the device got idle.
+    #[arg(long, value_name = "N", requires = "stock")]
+    button_after_ms: Option<u64>,
+
     /// Be no device: connect and send every message back as it came. A benchmark compares.
-    #[arg(long, conflicts_with_all = ["mutant", "variant", "delay_ms", "no_hello"])]
+    #[arg(long, conflicts_with_all = ["mutant", "variant", "delay_ms", "no_hello", "stock"])]
     echo: bool,
 }
 
@@ -133,7 +143,14 @@ fn prepare(arguments: &Arguments) -> Result<Body<Host>, String> {
         None => identity()?,
     };
     identity.opens_channel = !arguments.no_hello;
-    Ok(Body::new(Host::new(), identity, defect, arguments.delay_ms))
+    let (host, life) = match arguments.stock {
+        true => {
+            let button_after_ms = arguments.button_after_ms;
+            (Host::with_button(), Life::Stock { button_after_ms })
+        }
+        false => (Host::new(), Life::Eager),
+    };
+    Ok(Body::new(host, identity, defect, arguments.delay_ms).live(life))
 }
 
 /// The device with the settings that the environment gives directly.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::process;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub(crate) struct Host {
     started: Instant,
     line: Option<Line>,
     audio: AudioSocket,
+    /// Presses of the button, as lines on standard input tell them.
+    button: Option<Receiver<()>>,
 }
 
 /// A connection over one of the two transports.
@@ -34,6 +37,23 @@ impl Host {
             started: Instant::now(),
             line: None,
             audio: AudioSocket::default(),
+            button: None,
+        }
+    }
+
+    /// A host whose standard input is the device's button: a line `button` presses it.
+    pub(crate) fn with_button() -> Self {
+        let (press, button) = mpsc::channel();
+        thread::spawn(move || {
+            for line in io::stdin().lines().map_while(Result::ok) {
+                if line.trim() == "button" && press.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        Host {
+            button: Some(button),
+            ..Host::new()
         }
     }
 }
@@ -51,7 +71,11 @@ impl Platform for Host {
     /// device.
     fn print(&mut self, line: &str) {
         let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        let written = writeln!(out, "{line}").and_then(|()| out.flush());
+        if written.is_err() && self.button.is_some() {
+            // Such a device lives for ever, and nobody is left who could end it.
+            process::exit(1);
+        }
     }
 
     fn dial(&mut self, dial: &Dial<'_>) -> Result<(), i32> {
@@ -99,6 +123,11 @@ impl Platform for Host {
 
     fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]) {
         self.audio.send(server, port, bytes);
+    }
+
+    fn pressed(&mut self) -> bool {
+        let presses = self.button.iter().flat_map(Receiver::try_iter);
+        presses.count() > 0
     }
 
     fn end(&mut self, code: u8) -> ! {

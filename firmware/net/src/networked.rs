@@ -204,6 +204,10 @@ impl<D: Device, M: Machine> Platform for Networked<D, M> {
         }
     }
 
+    fn has_rom(&self) -> bool {
+        M::HAS_ROM
+    }
+
     fn print(&mut self, line: &str) {
         self.stack.machine.print(line);
     }

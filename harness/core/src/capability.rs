@@ -19,7 +19,7 @@ pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 pub const SILICON: &str = "silicon";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 36] = [
+pub const ALL: [&str; 37] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -44,6 +44,7 @@ pub const ALL: [&str; 36] = [
     "string",
     "default",
     "console",
+    "console.boot",
     "console.mcp",
     "console.tools",
     "redial",
@@ -121,6 +122,13 @@ impl Permission {
         !listed(&self.deny) && (listed(&self.allow) || is_harmless(name, self.trust))
     }
 
+    /// Whether the device may be told to restart. There are two ways, a tool (`self.reboot`) and the
+    /// message of type `system` with the command `reboot` (`system.reboot`): who denies one wants a device
+    /// that is not restarted, so it stands for both.
+    pub fn restarts(&self) -> bool {
+        !self.deny.iter().any(|name| is_restart(name))
+    }
+
     fn denies(&self, name: &str) -> bool {
         self.deny.iter().any(|known| known == name)
     }
@@ -193,6 +201,12 @@ const HARMFUL: [&str; 35] = [
     "delete",
     "lock",
 ];
+
+/// Whether a name is that of a tool that restarts the device, or of the message that does
+/// (`system.reboot`).
+pub(crate) fn is_restart(name: &str) -> bool {
+    ["reboot", "restart"].contains(&name.rsplit('.').next().unwrap_or(name))
+}
 
 /// Whether a tool may be called with valid arguments, judged by its name.
 pub fn is_harmless(name: &str, trust: Trust) -> bool {

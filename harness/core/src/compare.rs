@@ -55,12 +55,14 @@ impl Comparison {
     pub fn outcome(self) -> CaseOutcome {
         let compared = self.pairs > 0;
         CaseOutcome {
+            places: Vec::new(),
             exercised: BTreeSet::from_iter(
                 [SAME_ANSWER, SAME_TEXT].into_iter().filter(|_| compared),
             ),
             judgements: self.judgements,
             not_carried_out: (!compared)
                 .then(|| "no request was answered over both transports".to_owned()),
+            trouble: None,
         }
     }
 }

@@ -290,6 +290,10 @@ pub enum TargetEvent {
     Started,
     /// Its process ended by itself.
     Exited(String),
+    /// The bench did something to it, or its serial port went or came; nothing that it did itself.
+    Bench(String),
+    /// The bench does not do its part any more: what is seen from here on says nothing about the device.
+    Trouble(String),
 }
 
 /// A remark of the harness.

@@ -56,6 +56,8 @@ pub enum Outcome {
     Held,
     /// It was exercised and is broken.
     Broken(Box<Evidence>),
+    /// It was exercised and is broken, and the cause lies with the bench, not with the device.
+    Bench(Box<Evidence>),
     /// It was exercised without a result: the device fell silent.
     Unclear(String),
     /// The harness itself broke it: our bug.
@@ -97,6 +99,10 @@ pub struct Finding {
     /// Entry of the transcript (`seq`) that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// Where in its program the device broke down: lines of its console, each followed by the
+    /// functions and lines that it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
     /// Whether it was found after the case had ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
@@ -113,7 +119,7 @@ impl Finding {
         let level = catalogue.active(judgement.requirement)?.level;
         let evidence = match &judgement.outcome {
             Outcome::Held => return None,
-            Outcome::Broken(evidence) => evidence.as_ref().clone(),
+            Outcome::Broken(evidence) | Outcome::Bench(evidence) => evidence.as_ref().clone(),
             Outcome::Unclear(why) => Evidence {
                 expected: "an answer that shows it".to_owned(),
                 received: why.clone(),
@@ -126,7 +132,7 @@ impl Finding {
             },
         };
         let verdict = match (&judgement.outcome, level) {
-            (Outcome::OurFault(_), _) => Verdict::Error,
+            (Outcome::OurFault(_) | Outcome::Bench(_), _) => Verdict::Error,
             (Outcome::Broken(_), Level::Must) => Verdict::Fail,
             (Outcome::Broken(_), Level::Should) if strict => Verdict::Fail,
             (Outcome::Unclear(_), Level::Must) => Verdict::Inconclusive,
@@ -141,6 +147,7 @@ impl Finding {
             received: evidence.received,
             sent: evidence.sent,
             seq: evidence.seq,
+            places: Vec::new(),
             late: false,
             known: false,
         })

@@ -2,6 +2,8 @@
 
 use std::{io, net::SocketAddr};
 
+use crate::board::port::Trouble;
+
 /// Why the rig could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
@@ -41,6 +43,9 @@ pub enum RigError {
         /// What came instead.
         what: String,
     },
+    /// A board, or its port, is not to be had.
+    #[error(transparent)]
+    Board(#[from] Trouble),
     /// A restart was wanted of a device that the harness did not start.
     #[error(
         "cannot restart the device: expected one that the harness started, got one that \

@@ -7,12 +7,16 @@
 //! * [`target`]: how the device under test is run;
 //! * [`endpoint`]: where the harness listens;
 //! * [`link`]: one live connection;
+//! * [`board`]: which boards are attached, who uses them, and the bridge to them;
 //! * [`flash`]: what goes into the flash memory of a chip.
 
+pub mod board;
 pub mod endpoint;
 mod error;
 pub mod flash;
 pub mod link;
+#[cfg(feature = "jtag")]
+pub mod probe;
 pub mod target;
 
 pub use endpoint::audio::AudioSink;
@@ -22,4 +26,6 @@ pub use endpoint::mqtt::MqttTerms;
 pub use endpoint::{Endpoint, Knock};
 pub use error::RigError;
 pub use link::{Handshake, Incoming, Link, LinkLost};
-pub use target::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput};
+pub use target::{
+    Board, BoardSetup, CONSOLE_PORT, Command, LONGEST_INPUT, Process, Target, TargetOutput, Trigger,
+};

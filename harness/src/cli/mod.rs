@@ -2,10 +2,13 @@
 
 mod diff;
 mod doctor;
+mod duts;
 mod explain;
 mod firmware;
+mod flash;
 mod gateway;
 mod list;
+mod merge;
 mod output;
 mod replay;
 mod run;
@@ -18,10 +21,13 @@ use clap::{Parser, Subcommand};
 
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
+pub use duts::{AskChipArgs, DUTS, DutsArgs};
 pub use explain::ExplainArgs;
-pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
+pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize, NvsArgs};
+pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use list::ListArgs;
+pub use merge::MergeArgs;
 pub use output::{Color, Format, OutputArgs};
 pub use replay::ReplayArgs;
 pub use run::{RunArgs, Sut, Transports};
@@ -53,9 +59,21 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
     Diff(DiffArgs),
+    /// Join runs of several machines (shards, devices, transports) to one report
+    Merge(MergeArgs),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
+    /// Flash a board at a serial port: a program, a vendor's image, or parts, with settings
+    Flash(Box<FlashArgs>),
+    /// Flash what standard input says; its parent ends it when the board hangs it
+    #[command(hide = true)]
+    FlashWorker,
+    /// List the boards that are attached, the files that mean them, and who uses them
+    Duts(DutsArgs),
+    /// What talks to a chip for `duts`, in a process of its own
+    #[command(hide = true)]
+    AskChip(AskChipArgs),
     /// Tell what is here to run devices on, what is missing, and what brings it
     Doctor(DoctorArgs),
     /// Bring in a program that no package manager has
@@ -65,4 +83,7 @@ pub enum Command {
     Serve(ServeArgs),
     /// Test the harness: are all known defects found, and nothing in devices that do no wrong
     SelfTest(SelfTestArgs),
+    /// Be the process between a run and the serial port of a board
+    #[command(hide = true)]
+    Bridge,
 }

@@ -10,6 +10,7 @@ use mcp_hil_core::transcript::Transport;
 use super::OutputArgs;
 use super::values::{DEFAULT_DEADLINE, duration, seconds};
 use crate::dut::{AUTO, Kind};
+use crate::shard::Shard;
 use crate::snapshots::Mode;
 
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
@@ -26,13 +27,18 @@ pub struct RunArgs {
     /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
     /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
     /// `exec:<command>` (any program), `wait` (a device that somebody else starts), or a file
-    /// `*.toml` that tells more of it
+    /// `*.toml` that tells more of it, and of a board all
     #[arg(long, value_name = "DEVICE", default_value = AUTO)]
     pub dut: String,
 
     /// The image of a whole flash that an emulated ESP32 boots, as `idf.py merge-bin` makes it
     #[arg(long, value_name = "FILE")]
     pub firmware: Option<PathBuf>,
+
+    /// The program of the device with its debug information (ELF), to tell the places of a panic by
+    /// function and line
+    #[arg(long, value_name = "FILE")]
+    pub elf: Option<PathBuf>,
 
     /// What `--dut auto` tries, in this order, and nothing else [default: what MCP_HIL_PREFER says in
     /// the same way, else all]
@@ -83,12 +89,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_CASES)]
     pub cases: u32,
 
+    /// Run only this one of several equal parts of the selection, such as `2/3`; `mcp-hil merge` joins
+    /// their runs. All parts need the same `--seed`
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
+
     /// How long all properties together may take, such as `90s` or `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub max_time: Duration,
 
-    /// Most calls of tools with effects that properties may make, for boards whose tools wear flash
-    /// or move parts [default: any number]
+    /// Most restarts and calls of tools with effects that properties may make, for boards that wear
+    /// flash or move parts [default: any number]
     #[arg(long, value_name = "NUMBER")]
     pub budget: Option<u64>,
 
@@ -234,6 +245,7 @@ impl RunArgs {
         for (name, path) in [
             ("--scenarios", &self.scenarios),
             ("--baseline", &self.baseline),
+            ("--elf", &self.elf),
         ] {
             if let Some(path) = path {
                 text.push_str(&format!(" {name} '{}'", path.display()));

@@ -18,7 +18,7 @@ use crate::cli::{DiffArgs, Format};
 use crate::event::{CaseReport, DutInfo};
 use crate::exit;
 use crate::plan::Refusal;
-use crate::recording::{Recorded, check_transcripts, read_record};
+use crate::recording::{Recorded, check_transcripts, read_single};
 use crate::report::Record;
 
 /// How two runs compare.
@@ -144,7 +144,7 @@ struct Read {
 
 impl Read {
     fn run(folder: &Path) -> Result<Self, Refusal> {
-        let record = read_record(folder)?;
+        let record = read_single(folder)?;
         check_transcripts(&record, folder)?;
         let several = record.run.duts.len() > 1;
         let duts = record.run.duts.iter();

@@ -3,10 +3,12 @@
 //! Nothing is changed, built or opened: opening a serial port would reset the board behind it.
 
 mod ask;
+mod boards;
 mod show;
 
 use std::path::{Path, PathBuf};
 
+use mcp_hil_rig::board::attached;
 use serde::Serialize;
 
 use crate::cli::{DoctorArgs, Format};
@@ -14,7 +16,7 @@ use crate::exit;
 use crate::firmware::source_tree;
 use crate::plan::Refusal;
 use crate::setup;
-use ask::{ask, can_write, on_path};
+use ask::{ask, on_path};
 
 /// The target that images for QEMU's board are compiled for, and that of the ESP32-C3.
 const VIRT_TARGET: &str = "riscv32imac-unknown-none-elf";
@@ -75,7 +77,7 @@ impl Item {
 ///
 /// What was found cannot be written as JSON.
 pub fn doctor(args: &DoctorArgs) -> Result<(String, u8), Refusal> {
-    let items = look(Path::new("/dev"));
+    let items = look();
     let text = match args.format {
         Format::Human => show::text(&items),
         Format::Json => show::json(&items)?,
@@ -88,7 +90,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, u8), Refusal> {
     Ok((text, exit))
 }
 
-fn look(devices: &Path) -> Vec<Item> {
+fn look() -> Vec<Item> {
     let tree = source_tree();
     let has_esp = tree
         .as_ref()
@@ -102,7 +104,7 @@ fn look(devices: &Path) -> Vec<Item> {
     items.push(qemu_esp());
     items.extend(wokwi());
     items.push(mosquitto());
-    items.push(serial(devices));
+    items.extend(boards::items(&attached(), Path::new("/")));
     items
 }
 
@@ -281,52 +283,6 @@ fn mosquitto() -> Item {
     }
 }
 
-fn serial(devices: &Path) -> Item {
-    const NAME: &str = "serial ports";
-    const BEGINNINGS: [&str; 4] = ["ttyUSB", "ttyACM", "cu.usbserial", "cu.usbmodem"];
-    let files = std::fs::read_dir(devices).into_iter().flatten().flatten();
-    let mut ports: Vec<PathBuf> = files
-        .filter(|file| {
-            let name = file.file_name().to_string_lossy().into_owned();
-            BEGINNINGS.iter().any(|begin| name.starts_with(begin))
-        })
-        .map(|file| file.path())
-        .collect();
-    ports.sort();
-    let shown = |ports: &[PathBuf]| {
-        let names: Vec<String> = ports
-            .iter()
-            .map(|port| port.display().to_string())
-            .collect();
-        names.join(", ")
-    };
-    let locked: Vec<PathBuf> = ports
-        .iter()
-        .filter(|port| !can_write(port))
-        .cloned()
-        .collect();
-    if ports.is_empty() {
-        return Item {
-            name: NAME,
-            state: State::Optional,
-            what: "no board is attached".to_owned(),
-            get: None,
-        };
-    }
-    match locked.is_empty() {
-        true => Item::ok(NAME, shown(&ports)),
-        false => Item::not(
-            NAME,
-            State::Missing,
-            format!(
-                "no permission for {}; log in again after this",
-                shown(&locked)
-            ),
-            "sudo usermod -aG dialout $USER",
-        ),
-    }
-}
-
 /// The command that installs a package here.
 fn package(apt: &str, dnf: &str, brew: &str) -> String {
     let managers = [("apt-get", apt), ("dnf", dnf), ("brew", brew)];
@@ -339,28 +295,4 @@ fn package(apt: &str, dnf: &str, brew: &str) -> String {
 
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_of_boards_are_told_and_other_devices_are_not() {
-        let folder = std::env::temp_dir().join(format!("mcp-hil-dev-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        assert_eq!(serial(&folder).state, State::Optional);
-        assert_eq!(serial(&folder.join("none")).state, State::Optional);
-        for name in ["ttyUSB1", "ttyACM0", "tty0", "null"] {
-            std::fs::write(folder.join(name), "").unwrap();
-        }
-        let item = serial(&folder);
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(item.state, State::Ok, "{item:?}");
-        let [first, second] = ["ttyACM0", "ttyUSB1"].map(|name| folder.join(name));
-        assert_eq!(
-            item.what,
-            format!("{}, {}", first.display(), second.display())
-        );
-    }
 }

@@ -57,6 +57,7 @@ impl Dut {
             How::Native { .. } | How::Exec(_) => Fidelity::HostProcess,
             How::Qemu(_) => Fidelity::EmulatedCpu,
             How::Emulated(_) => Fidelity::EmulatedChip,
+            How::Board(_) => Fidelity::Board,
             How::Wait => Fidelity::Unknown,
         }
     }
@@ -77,6 +78,7 @@ impl Dut {
                 ),
                 &emulated.difference,
             ),
+            How::Board(_) => return "a board at a serial port of this host".to_owned(),
             How::Exec(_) | How::Wait => {
                 let file = self.file.as_ref();
                 let told = file.filter(|file| file.fidelity.is_some());

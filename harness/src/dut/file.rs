@@ -1,5 +1,8 @@
 //! A device under test as a file: what the command line would not hold.
 
+mod board;
+mod place;
+
 use std::path::{Path, PathBuf};
 
 use mcp_hil_core::problem::Problem;
@@ -9,6 +12,12 @@ use serde::Deserialize;
 use super::Fidelity;
 use crate::plan::Refusal;
 use crate::snapshots::SnapshotsFile;
+use place::Text;
+
+pub use board::{BoardFile, ConsoleFile, PartFile, PowerFile, TriggerFile, TriggerKind, WifiFile};
+
+/// The `target` of boards that this machine is attached to.
+pub(crate) const BOARD: &str = "board";
 
 /// A file such as `ci/duts/kitchen.toml`.
 #[derive(Debug, Clone, Deserialize)]
@@ -19,12 +28,14 @@ pub struct DutFile {
     pub path: String,
     /// The device's name in reports.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait` or `exec:<command>`.
+    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait` or
+    /// `exec:<command>`.
     pub target: String,
     /// What it is, where `exec` and `wait` cannot know: `board`, `emulated chip`, `emulated CPU` or
     /// `host process`.
     pub fidelity: Option<Fidelity>,
-    /// The image that an emulated chip boots; `--firmware` overrides it.
+    /// The image that an emulated chip boots, or what a board is flashed with: a program (ELF) or an
+    /// image of its whole flash memory. `--firmware` overrides it.
     pub firmware: Option<PathBuf>,
     /// What most likely fails in the same way and costs less: a target that the harness starts on this
     /// host. Failures are made small there, and the outcome is tried on the device itself.
@@ -41,6 +52,8 @@ pub struct DutFile {
     /// What concerns its reviewed answers.
     #[serde(default)]
     pub snapshots: SnapshotsFile,
+    /// How an attached board is reached; there for the target `board` and for no other.
+    pub board: Option<BoardFile>,
 }
 
 /// How a device is reached over MQTT.
@@ -77,7 +90,8 @@ impl DutFile {
     ///
     /// # Errors
     ///
-    /// It cannot be read, is no TOML, has unknown members, or no name that can be part of a path.
+    /// It cannot be read, is no TOML, has unknown members, no name that can be part of a path, or a
+    /// board that cannot be what it says.
     pub fn read(path: &Path) -> Result<Self, Refusal> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -89,7 +103,7 @@ impl DutFile {
         Ok(Self::load(&shown, &text)?)
     }
 
-    fn load(path: &str, text: &str) -> Result<Self, Problem> {
+    pub(crate) fn load(path: &str, text: &str) -> Result<Self, Problem> {
         let mut file: Self =
             toml::from_str(text).map_err(|error| Problem::from_toml(path, text, &error))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -101,8 +115,33 @@ impl DutFile {
             return Err(Problem::at(path, 0, 0, what)
                 .hint("the name is part of paths and of names of tests"));
         }
+        file.check_board(&Text { path, text })?;
         path.clone_into(&mut file.path);
         Ok(file)
+    }
+
+    fn check_board(&self, text: &Text<'_>) -> Result<(), Problem> {
+        match &self.board {
+            Some(board) if self.target == BOARD => board.check(self.firmware.is_some(), text),
+            Some(_) => {
+                let what = format!(
+                    "`[board]` with `target = \"{}\"`: expected `target = \"{BOARD}\"`",
+                    self.target
+                );
+                Err(text
+                    .problem(&["board"], what)
+                    .hint("leave the section out, or change the target"))
+            }
+            None if self.target == BOARD => {
+                let what =
+                    format!("`target = \"{BOARD}\"`: expected a section `[board]`, got none");
+                Err(text.problem(&["target"], what).hint(
+                    "it says which board; `mcp-hil duts --write <file>` makes it for one that is \
+                     attached",
+                ))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -140,5 +179,185 @@ mod tests {
         assert!(problem.to_string().contains("`transports`"), "{problem}");
         let problem = DutFile::load("a.toml", "name = \"a/b\"\ntarget = \"wait\"").unwrap_err();
         assert!(problem.to_string().contains("`a/b`"), "{problem}");
+    }
+
+    /// A file of a board with these lines in it; they begin in line 4.
+    fn board(lines: &str) -> Result<DutFile, Problem> {
+        let text = format!("name = \"desk\"\ntarget = \"board\"\n[board]\n{lines}");
+        DutFile::load("d.toml", &text)
+    }
+
+    #[test]
+    fn a_board_is_read_whole() {
+        let file = board(
+            r#"
+            serial = "F4:12:FA:00:11:22"
+            mac = "F4:12:FA:00:11:22"
+            location = "1-2.3"
+            chip = "esp32c3"
+            flash_size = "4MB"
+            flash_baud = 460800
+            console = "usb-serial-jtag"
+            elf = "xiaozhi.elf"
+            [[board.parts]]
+            offset = 0x20000
+            file = "xiaozhi.bin"
+            [board.wifi]
+            ssid = "bench"
+            password_env = "BENCH_WIFI_PASSWORD"
+            [board.trigger]
+            kind = "button"
+            [board.power]
+            cycle = "uhubctl -l 1-2 -p 3 -a cycle"
+            "#,
+        );
+        let board = file.unwrap().board.unwrap();
+        assert_eq!(board.mac.unwrap().to_string(), "f4:12:fa:00:11:22");
+        assert_eq!(board.console, Some(ConsoleFile::UsbSerialJtag));
+        assert_eq!(board.parts[0].offset, 0x20000);
+        assert_eq!(board.trigger.kind, TriggerKind::Button);
+        assert_eq!(board.trigger.pulse().as_millis(), 100);
+        assert_eq!(board.wait_for(), "State: activating -> idle");
+    }
+
+    #[test]
+    fn a_port_is_for_what_is_not_on_usb() {
+        let file = board("port = \"/dev/pts/7\"\nconsole = \"none\"").unwrap();
+        assert_eq!(file.board.unwrap().trigger.kind, TriggerKind::None);
+        for port in ["/dev/ttyUSB0", "/dev/ttyACM12", "/dev/cu.usbserial-1"] {
+            let problem = board(&format!("port = \"{port}\"")).unwrap_err();
+            assert_eq!(problem.line, 4);
+            assert!(problem.to_string().contains("mcp-hil duts"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_of_a_board_is_told_with_its_line() {
+        for (lines, line, says) in [
+            ("", 3, "expected `serial`, `mac` or `location`, got none"),
+            ("serial = \"\"", 4, "serial number of its USB device"),
+            ("mac = \"f4:12\"", 4, "six bytes in hexadecimal"),
+            (
+                "location = \"usb1/1-2\"",
+                4,
+                "bus and ports such as `1-2.3`",
+            ),
+            (
+                "serial = \"1\"\nport = \"/dev/pts/1\"",
+                5,
+                "one or the other",
+            ),
+            (
+                "serial = \"1\"\nchip = \"esp32c33\"",
+                5,
+                "did you mean `esp32c3`?",
+            ),
+            ("serial = \"1\"\nflash_size = \"4MiB\"", 5, "got `4MiB`"),
+            (
+                "serial = \"1\"\nflash_baud = 300",
+                5,
+                "9600 to 3000000, got 300",
+            ),
+            (
+                "serial = \"1\"\nconsole = \"uhart\"",
+                5,
+                "did you mean `uart`?",
+            ),
+            (
+                "serial = \"1\"\nserail = \"1\"",
+                5,
+                "did you mean `serial`?",
+            ),
+            ("serial = \"1\"\nwait_for = \"\"", 5, "`board.wait_for`"),
+            (
+                "serial = \"1\"\n[[board.parts]]\nfile = \"a\"\noffset = 0x100",
+                7,
+                "a multiple of 0x1000, got 0x100",
+            ),
+            (
+                "serial = \"1\"\nparts = [{offset = 0, file = \"a\"}, {offset = 0, file = \"b\"}]",
+                5,
+                "`a` begins at 0x0 already",
+            ),
+            (
+                "serial = \"1\"\nwifi.ssid = \"\"",
+                5,
+                "1 to 32 bytes, got 0",
+            ),
+            (
+                "serial = \"1\"\ntrigger.kind = \"command\"",
+                5,
+                "expected a `command` beside it",
+            ),
+            (
+                "serial = \"1\"\n[board.trigger]\nkind = \"prompt\"\ncommand = \"a\"",
+                7,
+                "with `kind = \"command\"` only",
+            ),
+            (
+                "serial = \"1\"\n[board.trigger]\nkind = \"button\"\npulse_ms = 3000",
+                7,
+                "20 to 1400, got 3000",
+            ),
+            (
+                "serial = \"1\"\n[board.trigger]\npulse_ms = 100",
+                6,
+                "with `kind = \"button\"` only",
+            ),
+            (
+                "serial = \"1\"\npower.cycle = \" \"",
+                5,
+                "`board.power.cycle`",
+            ),
+        ] {
+            let problem = board(lines).unwrap_err();
+            assert_eq!(problem.line, line, "{lines}\n{problem}");
+            assert!(problem.to_string().contains(says), "{lines}\n{problem}");
+        }
+        assert!(board("serial = \"1\"").is_ok());
+    }
+
+    #[test]
+    fn a_section_and_its_target_come_together() {
+        for (text, line, says) in [
+            ("name = \"a\"\ntarget = \"board\"", 2, "a section `[board]`"),
+            (
+                "name = \"a\"\ntarget = \"wait\"\n[board]\nserial = \"1\"",
+                3,
+                "expected `target = \"board\"`",
+            ),
+            (
+                "name = \"a\"\ntarget = \"board\"\nfirmware = \"x.bin\"\n[board]\nserial = \"1\"\n\
+                 [[board.parts]]\noffset = 0\nfile = \"y.bin\"",
+                7,
+                "one or the other",
+            ),
+        ] {
+            let problem = DutFile::load("a.toml", text).unwrap_err();
+            assert_eq!(problem.line, line, "{problem}");
+            assert!(problem.to_string().contains(says), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_the_file_is_refused_and_not_shown() {
+        for (lines, line) in [
+            (
+                "serial = \"1\"\n[board.wifi]\nssid = \"b\"\npassword = \"hunter22\"",
+                7,
+            ),
+            (
+                "serial = \"1\"\n[board.wifi]\nssid = \"b\"\npassword_env = \"hunter22\"",
+                7,
+            ),
+        ] {
+            let problem = board(lines).unwrap_err();
+            assert_eq!(problem.line, line, "{problem}");
+            assert!(
+                problem.to_string().contains("BENCH_WIFI_PASSWORD"),
+                "{problem}"
+            );
+            assert!(!format!("{problem:?}").contains("hunter22"), "{problem}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod auto;
+pub(crate) mod board;
 mod emulated;
 mod esp_emu;
 mod fidelity;
@@ -18,14 +19,19 @@ use std::time::Duration;
 
 use mcp_hil_core::capability::{Permission, Trust};
 use mcp_hil_core::transcript::Transport;
-use mcp_hil_rig::{Command, Process, Target};
+use mcp_hil_rig::{Board, Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
+use crate::run::RunError;
 
-pub use auto::{AUTO, Kind, choose};
+pub use auto::{AUTO, Kind, choose, first_at_hand};
+pub use board::BoardDut;
 pub use emulated::{Emulated, Emulator};
 pub use fidelity::Fidelity;
-pub use file::{DutFile, MqttFile, ToolsFile};
+pub use file::{
+    BoardFile, ConsoleFile, DutFile, MqttFile, PartFile, PowerFile, ToolsFile, TriggerFile,
+    TriggerKind, WifiFile,
+};
 pub use image::FlashImage;
 pub use qemu::Qemu;
 
@@ -56,6 +62,8 @@ pub enum How {
     Qemu(Qemu),
     /// An image of a whole flash on an emulated chip.
     Emulated(Box<Emulated>),
+    /// A board at a serial port of this host.
+    Board(Box<BoardDut>),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
@@ -118,7 +126,16 @@ impl Dut {
                 firmware: asked.firmware.or(file.firmware.as_deref()),
                 ..*asked
             };
-            let dut = Self::parse_target(&file.target, &asked)?;
+            let dut = if file.target == file::BOARD {
+                Self {
+                    name: String::new(),
+                    how: How::Board(board::find(&file, &asked)?),
+                    file: None,
+                    twin: None,
+                }
+            } else {
+                Self::parse_target(&file.target, &asked)?
+            };
             let twin = file.twin.as_deref().map(Self::parse_twin).transpose()?;
             return Ok(Self {
                 name: file.name.clone(),
@@ -231,7 +248,7 @@ impl Dut {
             How::Native { difference, .. } => difference.as_ref(),
             How::Qemu(qemu) => qemu.difference.as_ref(),
             How::Emulated(emulated) => emulated.difference.as_ref(),
-            How::Exec(_) | How::Wait => None,
+            How::Board(_) | How::Exec(_) | How::Wait => None,
         }
     }
 
@@ -241,8 +258,22 @@ impl Dut {
             How::Native { .. } => "native",
             How::Qemu(_) => "qemu",
             How::Emulated(emulated) => emulated.kind(),
+            How::Board(_) => "board",
             How::Exec(_) => "exec",
             How::Wait => "wait",
+        }
+    }
+
+    /// The files that it runs, where the harness has them.
+    pub fn images(&self) -> Vec<&Path> {
+        match &self.how {
+            How::Qemu(qemu) => vec![qemu.image()],
+            How::Emulated(emulated) => vec![&emulated.image.path],
+            How::Board(board) => {
+                let parts = board.file.parts.iter().map(|part| part.file.as_path());
+                board.firmware.as_deref().into_iter().chain(parts).collect()
+            }
+            How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
         }
     }
 
@@ -253,7 +284,7 @@ impl Dut {
             // What a seeded defect tells may be another one.
             How::Emulated(emulated) if emulated.difference.is_some() => None,
             How::Emulated(emulated) => emulated.image.version.as_deref(),
-            How::Native { .. } | How::Exec(_) | How::Wait => None,
+            How::Native { .. } | How::Board(_) | How::Exec(_) | How::Wait => None,
         }
     }
 
@@ -262,7 +293,7 @@ impl Dut {
         match &self.how {
             How::Qemu(_) => qemu::seen(address),
             How::Emulated(emulated) => emulated.seen(address),
-            How::Native { .. } | How::Exec(_) | How::Wait => address.to_owned(),
+            How::Native { .. } | How::Board(_) | How::Exec(_) | How::Wait => address.to_owned(),
         }
     }
 
@@ -272,7 +303,7 @@ impl Dut {
         let ToolsFile { allow, deny } = tools.unwrap_or_default();
         Permission {
             trust: match self.how {
-                How::Wait => Trust::WellKnown,
+                How::Wait | How::Board(_) => Trust::WellKnown,
                 // What a program brings up may be a board, and have motors.
                 How::Exec(_) if self.fidelity() == Fidelity::Board => Trust::WellKnown,
                 How::Native { .. } | How::Qemu(_) | How::Emulated(_) | How::Exec(_) => {
@@ -316,9 +347,10 @@ impl Dut {
         ))
     }
 
-    /// How a device that has not connected could.
-    pub fn how_to_connect(&self, transport: Transport) -> &'static str {
+    /// How a device that has not connected could, and has this on its console.
+    pub fn how_to_connect(&self, transport: Transport, console: &[&str]) -> &'static str {
         match (&self.how, transport) {
+            (How::Board(board), _) => board.file.how_to_connect(transport, console),
             (How::Wait, _) => "point the device at that address and make it dial, as by its button",
             (How::Qemu(_), _) => {
                 "the console tells how far the image came; a line `sta ip` means that the emulator's \
@@ -350,6 +382,7 @@ impl Dut {
                 format!("{spec} --firmware {image}")
             }
             How::Exec(command) => format!("exec:{}", quote(command)),
+            How::Board(_) => "board".into(),
             How::Wait => "wait".into(),
         }
     }
@@ -359,6 +392,7 @@ impl Dut {
         match &self.how {
             How::Native { .. } | How::Qemu(_) | How::Exec(_) => Duration::from_secs(20),
             How::Emulated(emulated) => emulated.patience(),
+            How::Board(_) => board::PATIENCE,
             How::Wait => Duration::from_secs(120),
         }
     }
@@ -386,7 +420,7 @@ impl Dut {
             How::Qemu(qemu) => Some(qemu.command(ota_url)),
             How::Emulated(emulated) => Some(emulated.boot(ota_url, folder)?),
             How::Exec(line) => Some(Command::shell(line)),
-            How::Wait => None,
+            How::Board(_) | How::Wait => None,
         })
     }
 
@@ -395,36 +429,64 @@ impl Dut {
     ///
     /// # Errors
     ///
-    /// The run's folder cannot be written.
+    /// The run's folder cannot be written, or what is to be flashed cannot be.
     pub fn target(
         &self,
         plan: &Plan,
         transport: Transport,
         url: &str,
         ota_url: &str,
-    ) -> io::Result<Target> {
+    ) -> Result<Target, RunError> {
         let folder = plan.lane_folder(transport);
-        let Some(command) = self.command(ota_url, &folder)? else {
+        let unwritable = |reason| RunError::Write {
+            path: folder.display().to_string(),
+            reason,
+        };
+        let env = environment(plan, transport, url, ota_url);
+        if let How::Board(board) = &self.how {
+            let flash = board
+                .file
+                .flash(board.firmware.as_deref(), ota_url)
+                .map_err(|refusal| RunError::NoConnection(refusal.text))?;
+            let bridge = crate::program::path().map_err(unwritable)?;
+            let setup = board.file.setup(bridge, &plan.folder, ota_url, env, flash);
+            return Ok(Target::Board(Box::new(Board::new(setup))));
+        }
+        let Some(command) = self.command(ota_url, &folder).map_err(unwritable)? else {
             return Ok(Target::Wait);
         };
-        let command = command
-            .env("MCP_HIL_TRANSPORT", transport.name())
-            .env("MCP_HIL_OTA_URL", ota_url);
-        let token = plan.token.as_deref().unwrap_or_default();
-        let command = match transport {
-            Transport::WebSocket => command
-                .env("MCP_HIL_WS_URL", url)
-                .env("MCP_HIL_WS_TOKEN", token),
-            Transport::Mqtt => command
-                .env("MCP_HIL_MQTT_ENDPOINT", url)
-                .env("MCP_HIL_MQTT_CLIENT_ID", &plan.mqtt.client_id)
-                .env("MCP_HIL_MQTT_USERNAME", &plan.mqtt.username)
-                .env("MCP_HIL_MQTT_PASSWORD", &plan.mqtt.password)
-                .env("MCP_HIL_MQTT_PUBLISH_TOPIC", &plan.mqtt.publish_topic)
-                .env("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &plan.mqtt.subscribe_topic),
-        };
+        let told = |command: Command, (name, value)| command.env(name, value);
+        let command = env.into_iter().fold(command, told);
         Ok(Target::Process(Process::new(command)))
     }
+}
+
+/// What a program finds in its environment: where the device is to dial.
+fn environment(
+    plan: &Plan,
+    transport: Transport,
+    url: &str,
+    ota_url: &str,
+) -> Vec<(String, String)> {
+    let token = plan.token.as_deref().unwrap_or_default();
+    let mqtt = &plan.mqtt;
+    let dial = match transport {
+        Transport::WebSocket => vec![("MCP_HIL_WS_URL", url), ("MCP_HIL_WS_TOKEN", token)],
+        Transport::Mqtt => vec![
+            ("MCP_HIL_MQTT_ENDPOINT", url),
+            ("MCP_HIL_MQTT_CLIENT_ID", &mqtt.client_id),
+            ("MCP_HIL_MQTT_USERNAME", &mqtt.username),
+            ("MCP_HIL_MQTT_PASSWORD", &mqtt.password),
+            ("MCP_HIL_MQTT_PUBLISH_TOPIC", &mqtt.publish_topic),
+            ("MCP_HIL_MQTT_SUBSCRIBE_TOPIC", &mqtt.subscribe_topic),
+        ],
+    };
+    let always = [
+        ("MCP_HIL_TRANSPORT", transport.name()),
+        ("MCP_HIL_OTA_URL", ota_url),
+    ];
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    always.into_iter().chain(dial).map(owned).collect()
 }
 
 /// Where cargo puts what it builds in a source tree.

@@ -162,8 +162,12 @@ impl DeviceSide {
                 self.forget();
                 Some(FromDevice::Gone)
             }
-            Came::Output(TargetOutput::Line(line)) => {
+            Came::Output(TargetOutput::Line(line) | TargetOutput::Bench(line)) => {
                 self.lines.say(&format!("console   {line}"));
+                None
+            }
+            Came::Output(TargetOutput::Trouble(what)) => {
+                self.lines.say(&format!("bench     {what}"));
                 None
             }
             Came::Output(TargetOutput::Exited(how)) => {

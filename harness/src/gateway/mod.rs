@@ -62,11 +62,11 @@ impl GatewaySetup {
     /// The first mistake.
     pub fn new(args: &GatewayArgs) -> Result<Self, Refusal> {
         let dut = Dut::parse(&args.dut, None)?;
-        if matches!(dut.how, How::Qemu(_) | How::Emulated(_)) {
+        if matches!(dut.how, How::Qemu(_) | How::Emulated(_) | How::Board(_)) {
             return Err(Refusal::usage(
                 format!(
-                    "`--dut {}`: an emulated device asks for its configuration, which gateways do not \
-                     give",
+                    "`--dut {}`: a board or an emulated device asks for its configuration, which \
+                     gateways do not give",
                     args.dut
                 ),
                 "use `--dut native`",

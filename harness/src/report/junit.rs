@@ -85,6 +85,9 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
             }
         }
         lines.extend(told.map(|identity| format!("device: {identity}")));
+        if let Some(shard) = record.run.basis.as_ref().and_then(|basis| basis.shard) {
+            lines.push(format!("shard: {shard}"));
+        }
         if !lines.is_empty() {
             suite.set_system_out(&xml_cdata(&lines.join("\n")));
         }

@@ -5,7 +5,7 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
 use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW, count};
-use crate::event::{CaseReport, Failure, Generated};
+use crate::event::{CaseReport, Failure, Generated, RunStarted};
 use crate::snapshots::{AnswerReport, AnswerState, Answers};
 
 /// What became of a case, in the words of the reports.
@@ -80,6 +80,18 @@ pub(crate) fn link(dut: &str, transport: &str) -> String {
     clean::visible(&format!("{dut}/{}", short_transport(transport))).into_owned()
 }
 
+/// Which part of a run it is, or of how many runs: `, shard 2/3`.
+pub(crate) fn part(run: &RunStarted) -> String {
+    match (
+        run.basis.as_ref().and_then(|basis| basis.shard),
+        run.joined.len(),
+    ) {
+        (Some(shard), _) => format!(", shard {shard}"),
+        (None, 0) => String::new(),
+        (None, runs) => format!(", joined of {}", count(runs, "run")),
+    }
+}
+
 /// A requirement with its level and where it stands: `ids.echo (MUST, JSON-RPC 2.0 section 5)`.
 pub(crate) fn requirement(slug: &str, level: Level, catalogue: &Catalogue) -> String {
     let level = match level {
@@ -120,6 +132,9 @@ pub(crate) fn evidence(
             or_nothing(clean::line(&finding.received, limit)),
         ),
     ];
+    for place in &finding.places {
+        rows.push(("where", clean::line(place, limit)));
+    }
     if let Some(sent) = &finding.sent {
         rows.push(("sent", clean::line(sent, limit)));
     }

@@ -147,8 +147,9 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             self.link_width = self.link_width.max(columns(&link));
         }
         let text = format!(
-            "{}, rules {}{}, seed {}",
+            "{}{}, rules {}{}, seed {}",
             count(run.cases, "case"),
+            lines::part(run),
             run.rules.join(" + "),
             if run.strict { ", strict" } else { "" },
             run.seed,

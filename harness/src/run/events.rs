@@ -20,6 +20,9 @@ use super::session::{Exchange, Manner, Next, Session};
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long the end of a panic is waited for on the console: at 115,200 baud its text takes half a second.
+const DUMP_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How often is looked meanwhile whether the device dials again.
 const EXIT_LOOK: Duration = Duration::from_millis(5);
 
@@ -138,7 +141,9 @@ impl Session {
     /// Waits for a device to connect. `None` when none does, or the target ends, or the user.
     pub(crate) async fn accept(&mut self, wait: Duration) -> Option<Link> {
         let mut until = Instant::now() + wait;
+        let mut pulls = self.pulls();
         while !self.is_interrupted() {
+            let may_pull = pulls.ready(&mut self.target);
             tokio::select! {
                 knock = self.endpoint.accept() => match knock {
                     Knock::Link(link) => return Some(*link),
@@ -153,12 +158,13 @@ impl Session {
                     self.requested(exchange);
                 }
                 output = self.target.next() => {
-                    let exited = matches!(output, TargetOutput::Exited(_));
+                    let ended = matches!(output, TargetOutput::Exited(_) | TargetOutput::Trouble(_));
                     self.output(output);
-                    if exited {
+                    if ended {
                         return None;
                     }
                 }
+                () = may_pull => self.pull(&mut pulls).await,
                 () = tokio::time::sleep_until(until.into()) => return None,
                 _ = self.interrupt.changed() => {}
             }
@@ -228,7 +234,7 @@ impl Session {
     }
 
     /// Takes in what the target put out.
-    fn output(&mut self, output: TargetOutput) -> Next {
+    pub(super) fn output(&mut self, output: TargetOutput) -> Next {
         match output {
             TargetOutput::Line(line) => {
                 self.lines += 1;
@@ -256,7 +262,24 @@ impl Session {
                 self.link = None;
                 Next::Gone
             }
+            TargetOutput::Bench(text) => {
+                self.tell_of_bench(text);
+                Next::Seen(Seen::Other)
+            }
+            TargetOutput::Trouble(what) => {
+                self.drop_link("the bench does not work any more");
+                let event = TargetEvent::Trouble(what.clone());
+                self.enter(None, What::Target { event });
+                self.trouble = Some(what);
+                Next::Gone
+            }
         }
+    }
+
+    /// Tells the transcript what was done to the device.
+    pub(super) fn tell_of_bench(&mut self, text: String) {
+        let event = TargetEvent::Bench(text);
+        self.enter(None, What::Target { event });
     }
 
     /// Waits a moment after the link was lost: the end of the process, and its last words, come
@@ -278,6 +301,19 @@ impl Session {
             }
         }
         self.drain_console();
+    }
+
+    /// Waits until the console has shown the end of a panic: a serial line takes its time for it.
+    pub(crate) async fn wait_for_dump(&mut self) {
+        let until = Instant::now() + DUMP_PATIENCE;
+        while self.judge.is_dumping() && self.target.is_running() != Some(false) {
+            tokio::select! {
+                output = self.target.next() => {
+                    self.output(output);
+                }
+                () = tokio::time::sleep_until(until.into()) => return,
+            }
+        }
     }
 
     /// Takes in the console lines that were written until now, without waiting, and HTTP requests.

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::RunError;
 use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
-use super::report::Book;
+use super::report::{Book, spoilt};
 use super::session::{Exchange, Ports, Session};
 use super::twin::Twin;
 use crate::event::{CaseReport, DutReady, Event};
@@ -172,11 +172,7 @@ pub(super) async fn open(
     http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
-        .target(plan, transport, &endpoint.url(), &http.ota_url())
-        .map_err(|reason| RunError::Write {
-            path: folder.display().to_string(),
-            reason,
-        })?;
+        .target(plan, transport, &endpoint.url(), &http.ota_url())?;
     let told_variables = vec![
         ("vision.url", plan.dut.seen(&http.vision_url())),
         ("vision.token", token.clone()),
@@ -397,17 +393,26 @@ impl Lane<'_, '_> {
             }
         }
         let what = match session.target.is_running() {
+            Some(false) if let Some(what) = &session.trouble => what.clone(),
             Some(false) => "the device's process ended before it connected".to_owned(),
             _ => format!("no device connected to `{url}` within {seconds} s"),
         };
-        let how = self.plan.dut.how_to_connect(self.transport);
+        let lines: Vec<&str> = session.judge.console_lines().collect();
+        let how = self.plan.dut.how_to_connect(self.transport, &lines);
         RunError::NoConnection(format!(
             "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
         ))
     }
 
     async fn case(&mut self, session: &mut Session, case: &Case) {
-        let report = self.blank(&case.id, &case.title, Some(&case.file));
+        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
+        if case.restarts() && !self.plan.dut.permission().restarts() {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some("the device's file denies restarts".into());
+            self.book.add(report, self.reporters);
+            return;
+        }
         let Some(mut report) = self.applies(session, &case.needs, report) else {
             return;
         };
@@ -429,7 +434,11 @@ impl Lane<'_, '_> {
             return;
         }
         report.took_us = micros(began);
-        let outcome = session.judge.end_case(Some(case), &session.facts);
+        let mut outcome = session.judge.end_case(Some(case), &session.facts);
+        if outcome.not_carried_out.is_some() {
+            // A board that could not be brought back, for this case or in the one before.
+            outcome.trouble = outcome.trouble.or_else(|| session.trouble.clone());
+        }
         self.book
             .finish(report, outcome, &self.plan.ruling(), self.reporters);
     }
@@ -451,6 +460,12 @@ impl Lane<'_, '_> {
             } else {
                 format!("the device has no `{lacking}`")
             });
+            self.book.add(report, self.reporters);
+            return None;
+        }
+        if let Some(what) = &session.trouble {
+            report.transcript = None;
+            let report = spoilt(report, &format!("not run: {what}"));
             self.book.add(report, self.reporters);
             return None;
         }
@@ -507,6 +522,10 @@ impl Lane<'_, '_> {
         };
         session.tell_of_audio();
         session.drain_console();
+        if session.crashed && matches!(self.plan.symbols, Some(Ok(_))) {
+            session.wait_for_dump().await;
+        }
+        session.wait_for_port().await;
         end
     }
 

@@ -30,7 +30,7 @@ const REDIAL_KNOWN: Duration = Duration::from_secs(10);
 const REDIAL_NEVER: Duration = Duration::from_millis(100);
 
 /// How long a device may take to obey when it is told to restart: stock firmware takes a second.
-const OBEYS: Duration = Duration::from_secs(3);
+pub(super) const OBEYS: Duration = Duration::from_secs(3);
 
 /// How to get a device connected again.
 #[derive(Debug)]
@@ -120,7 +120,12 @@ impl Session {
     pub(crate) async fn reconnect(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> bool {
         let wedged = std::mem::take(&mut dialing.wedged) && self.target.is_running().is_some();
         if self.target.is_running() != Some(false) && !wedged {
+            let is_pulled = self.is_pulled();
             let wait = match (dialing.redials, self.target.is_running()) {
+                // It comes back when it is made to, as it did at first.
+                (Some(true) | None, Some(true)) if is_pulled => {
+                    dialing.deadline.max(dialing.redial)
+                }
                 (Some(true), _) => dialing.redial.max(REDIAL_KNOWN),
                 (Some(false), _) => REDIAL_NEVER,
                 // Nobody but the person at the device can make it dial again.
@@ -143,7 +148,10 @@ impl Session {
                 // Who was not waited for to the end is not accused of staying away.
                 return false;
             }
-            if dialing.redials != Some(false) && self.target.is_running() != Some(false) {
+            if is_pulled {
+                // Whether the trigger failed or the device, nobody knows.
+                self.tell_of_bench(format!("it did not dial within {} s", wait.as_secs()));
+            } else if dialing.redials != Some(false) && self.target.is_running() != Some(false) {
                 self.mark(
                     at,
                     Mark::NoLink {
@@ -209,6 +217,9 @@ impl Session {
 
     /// Restarts the target and waits for it to dial.
     pub(crate) async fn restart(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> bool {
+        if self.target.board().is_some() {
+            return Box::pin(self.recover(at, dialing)).await;
+        }
         self.drop_link("the device is restarted");
         if self.is_interrupted() {
             return false;
@@ -236,7 +247,7 @@ impl Session {
     }
 
     /// Records the connection, waits for the device's hello and answers it.
-    async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
+    pub(super) async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
         // What the device asked for before it connected is known before its connection is.
         self.drain_http();
         self.next_session_id = dialing.random.uuid();

@@ -4,7 +4,7 @@
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `twin` where there is one, and `keep` leaves it as a file;
-//! `recorder` writes the transcripts; `report` turns judgements into reports.
+//! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
 mod compare;
@@ -14,10 +14,13 @@ mod lane;
 mod link;
 mod properties;
 mod recorder;
+mod recover;
 mod report;
+mod search;
 mod session;
 mod settings;
 mod shrink;
+mod smaller;
 mod stimulus;
 mod summary;
 mod twin;
@@ -28,7 +31,7 @@ use mcp_hil_core::transcript::{BRING_UP, CLOSE, Transport};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
-use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
+use crate::event::{CaseReport, DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
 use crate::recording::Recorded;
 use crate::report::Reporters;
@@ -40,6 +43,7 @@ pub(crate) use lane::clock;
 pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
+pub(crate) use summary::lane as lane_name;
 
 /// Why a run, or the rest of it, could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -101,8 +105,17 @@ pub async fn run(
         // The cases of the plan and the two around them, and the comparison.
         cases: (plan.cases.len() + plan.generation.properties.len() + 2) * plan.transports.len()
             + usize::from(plan.transports.len() > 1),
+        basis: Some(plan.basis.clone()),
+        joined: Vec::new(),
     }));
-    let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
+    if let Some(Err(why)) = &plan.symbols {
+        let text = format!("places of a panic are told as addresses: {why}");
+        reporters.event(&Event::Notice { text });
+    }
+    let mut tally = match plan.basis.shard {
+        None => Tally::new(plan.ruling(), plan.whole_suite),
+        Some(_) => Tally::of_part(plan.ruling()),
+    };
     let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
     for transport in &plan.transports {
         if error.is_some() || interrupted {
@@ -149,10 +162,6 @@ pub async fn run(
     summary.bench_error = error.map(|error| error.to_string());
     summary.folder = plan.folder.display().to_string();
     summary.exit = exit_code(&summary);
-    let own = |case: &crate::event::CaseReport| {
-        let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
-        !built_in && case.verdict != Verdict::NotApplicable
-    };
     let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
     if summary.exit == crate::exit::CONFORMING
         && answers.is_some_and(|answers| answers.unwritten > 0)
@@ -160,12 +169,21 @@ pub async fn run(
         // Who asked for files must not take their absence for what was to be in them.
         summary.exit = crate::exit::BENCH;
     }
-    if summary.exit == crate::exit::CONFORMING && selected && !cases.iter().any(own) {
-        // Getting to know the device is no case of the selection.
+    // Of a part only the whole can tell: all of it may be about what this device has not.
+    if plan.basis.shard.is_none() && selected && shows_nothing(&summary, &cases) {
         summary.exit = crate::exit::NOTHING_RAN;
     }
     reporters.event(&Event::RunFinished(summary.clone()));
     summary
+}
+
+/// Whether a green run carried out nothing of its selection: getting to know the device is no case of it.
+pub(crate) fn shows_nothing(summary: &Summary, cases: &[CaseReport]) -> bool {
+    let own = |case: &CaseReport| {
+        let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
+        !built_in && case.verdict != Verdict::NotApplicable
+    };
+    summary.exit == crate::exit::CONFORMING && !cases.iter().any(own)
 }
 
 /// The exit code that a summary amounts to.

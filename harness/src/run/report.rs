@@ -2,9 +2,10 @@
 
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
-use mcp_hil_core::check::CaseOutcome;
+use mcp_hil_core::check::{CaseOutcome, breaks_down};
 use mcp_hil_core::verdict::{Finding, Judgement, Verdict};
 
+use crate::backtrace::Symbols;
 use crate::event::{CaseReport, Event};
 use crate::report::Reporters;
 
@@ -19,6 +20,8 @@ pub struct Ruling<'a> {
     pub baseline: Option<&'a Baseline>,
     /// The day of the run, `YYYY-MM-DD`.
     pub today: &'a str,
+    /// The program of the device, to tell where in it the device broke down.
+    pub symbols: Option<&'a Symbols>,
 }
 
 impl Ruling<'_> {
@@ -72,6 +75,11 @@ impl Book {
         ruling: &Ruling<'_>,
         reporters: &mut Reporters<'_>,
     ) {
+        if let Some(what) = outcome.trouble {
+            // What was found may come of it: a request to a board without power stays unanswered.
+            self.add(spoilt(report, &what), reporters);
+            return;
+        }
         let (own, late): (Vec<_>, Vec<_>) = outcome
             .judgements
             .into_iter()
@@ -80,6 +88,12 @@ impl Book {
             .iter()
             .filter_map(|judgement| ruling.finding(judgement, false))
             .collect();
+        let broke_down = |finding: &&mut Finding| breaks_down(&finding.requirement);
+        if let Some(symbols) = ruling.symbols
+            && let Some(finding) = report.findings.iter_mut().find(broke_down)
+        {
+            finding.places = symbols.explain(&outcome.places);
+        }
         report.exercised = outcome
             .exercised
             .into_iter()
@@ -116,6 +130,15 @@ impl Book {
     /// All reports.
     pub fn into_cases(self) -> Vec<CaseReport> {
         self.cases
+    }
+}
+
+/// The report of a case that the bench spoilt, or did not let begin: it accuses nobody.
+pub(super) fn spoilt(report: CaseReport, what: &str) -> CaseReport {
+    CaseReport {
+        verdict: Verdict::Error,
+        reason: Some(format!("the bench, not the device: {what}")),
+        ..report
     }
 }
 

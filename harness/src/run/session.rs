@@ -109,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) next_session_id: String,
     /// Whether a device has ever connected.
     pub(crate) connected: bool,
+    /// What broke on the bench for good, if anything did.
+    pub(crate) trouble: Option<String>,
     /// Why one was turned away, if it was: for its password, or for how it asked for its configuration.
     pub(crate) refused: Option<&'static str>,
     /// Whether it said hello on its latest connection.
@@ -171,6 +173,7 @@ impl Session {
             session_id: String::new(),
             next_session_id: String::new(),
             connected: false,
+            trouble: None,
             refused: None,
             says_hello: false,
             keep_alive: None,

@@ -161,8 +161,8 @@ fn settable(status: &Value, tools: &[Value], permission: &Permission) -> Vec<Set
     settings
 }
 
-/// How many calls of a case may have an effect: all but those that only read. What is no good call
-/// is counted like one, because a defective device may take it for one.
+/// How many messages of a case may have an effect: all calls but those that only read, and each command
+/// to restart. What is no good call is counted like one, because a defective device may take it for one.
 pub(super) fn effects(case: &Case) -> u64 {
     case.flatten()
         .iter()
@@ -174,8 +174,10 @@ pub(super) fn effects(case: &Case) -> u64 {
 }
 
 fn of_step(step: &Step) -> u64 {
-    let Action::Send(outgoing) = &step.action else {
-        return 0;
+    let outgoing = match &step.action {
+        Action::Send(outgoing) => outgoing,
+        Action::Reboot => return 1,
+        _ => return 0,
     };
     let may = match outgoing {
         Outgoing::Request { method, params, .. } => {

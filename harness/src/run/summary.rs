@@ -13,6 +13,8 @@ use crate::event::{CaseReport, Summary};
 pub struct Tally<'a> {
     ruling: Ruling<'a>,
     whole_suite: bool,
+    /// Whether the rest of the run is carried out elsewhere.
+    is_part: bool,
     summary: Summary,
     /// What each device must meet over each transport.
     required: Vec<(String, BTreeSet<String>)>,
@@ -28,11 +30,20 @@ impl<'a> Tally<'a> {
         Self {
             ruling,
             whole_suite,
+            is_part: false,
             summary: Summary::default(),
             required: Vec::new(),
             exercised: BTreeMap::new(),
             baseline_used: BTreeSet::new(),
             cases: Vec::new(),
+        }
+    }
+
+    /// An empty tally of one of several parts of a run: what another part may show is not missed.
+    pub fn of_part(ruling: Ruling<'a>) -> Self {
+        Self {
+            is_part: true,
+            ..Self::new(ruling, false)
         }
     }
 
@@ -81,7 +92,10 @@ impl<'a> Tally<'a> {
     pub fn device(&mut self, dut: &str, transport: &str, capabilities: &BTreeSet<String>) {
         let required = self.ruling.catalogue.required(capabilities);
         let slugs = required.map(|requirement| requirement.id.clone()).collect();
-        self.required.push((lane(dut, transport), slugs));
+        let lane = lane(dut, transport);
+        let shown = &mut self.summary.capabilities;
+        shown.insert(lane.clone(), capabilities.clone());
+        self.required.push((lane, slugs));
     }
 
     /// Takes note that two transports were compared: with it go only the requirements that need
@@ -145,7 +159,7 @@ impl<'a> Tally<'a> {
             if known.is_expired(self.ruling.today) {
                 let date = known.expires.as_deref().unwrap_or_default();
                 stale.push(format!("{name}: expired on {date}"));
-            } else if ran && !self.baseline_used.contains(&index) {
+            } else if ran && !self.is_part && !self.baseline_used.contains(&index) {
                 stale.push(format!("{name}: listed as failing, but it no longer fails"));
             }
         }
@@ -154,6 +168,6 @@ impl<'a> Tally<'a> {
 }
 
 /// A device over a transport, in one word.
-fn lane(dut: &str, transport: &str) -> String {
+pub(crate) fn lane(dut: &str, transport: &str) -> String {
     format!("{dut}/{transport}")
 }

@@ -167,6 +167,7 @@ mod tests {
             received: String::new(),
             sent: None,
             seq,
+            places: Vec::new(),
             late: false,
             known: false,
         }

@@ -484,7 +484,9 @@ impl Trial {
 
 /// Whether a finding is held against a mutant: silence that may have been the bench is not.
 fn counts(finding: &Finding) -> bool {
-    finding.verdict == Verdict::Fail
+    // A brown-out is told as a fault of the bench, and of a mutant that plays one it must be told.
+    let played = finding.requirement == "liveness.no-brownout";
+    finding.verdict == Verdict::Fail || played && finding.verdict == Verdict::Error
 }
 
 /// How many inputs were generated and carried out.

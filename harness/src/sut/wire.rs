@@ -177,8 +177,9 @@ impl Bench for Wire {
             came = next_reply(caller) => came,
             came = next_message(device) => came,
             output = self.target.next() => match output {
-                TargetOutput::Line(line) => return From::Line(line),
+                TargetOutput::Line(text) | TargetOutput::Bench(text) => return From::Line(text),
                 TargetOutput::Exited(how) => From::Gone(format!("its process {how}")),
+                TargetOutput::Trouble(what) => From::Gone(what),
             },
         };
         from

@@ -103,6 +103,8 @@ pub(crate) fn started() -> RunStarted {
             cannot_show: vec!["radio".into(), "flash".into()],
         }],
         cases: 41,
+        basis: None,
+        joined: Vec::new(),
     }
 }
 
@@ -151,6 +153,7 @@ pub(crate) fn no_code() -> Finding {
         received: r#"{"message":"Method not implemented: no/such"}"#.into(),
         sent: Some(r#"{"jsonrpc":"2.0","id":12,"method":"no/such","params":{}}"#.into()),
         seq: Some(12),
+        places: Vec::new(),
         late: false,
         known: false,
     }

@@ -217,6 +217,28 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     ),
     mutant(
+        "list-tool-not-logged",
+        "A tool is listed that the boot log does not show.",
+        || {
+            Defect::default().console(|line| match line.ends_with("self.led.blink") {
+                true => Flow::Drop,
+                false => Flow::Pass,
+            })
+        },
+    ),
+    mutant(
+        "list-user-tool-disguised",
+        "A tool that the boot log marks as one for users is listed for everybody, without a mark.",
+        || {
+            Defect::default().console(|line| {
+                if line.ends_with(" MCP: Add tool: self.led.blink") {
+                    line.push_str(" [user]");
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    mutant(
         "list-tool-lost",
         "A tool of the boot log is not listed.",
         || tools(|_, tools| tools.retain(|tool| tool["name"] != "self.led.blink")),

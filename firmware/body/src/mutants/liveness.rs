@@ -7,6 +7,7 @@ use reference_device::Device;
 use serde_json::json;
 
 use super::{Mutant, mutant};
+use crate::console::{self, Reset};
 use crate::defect::Defect;
 use crate::hooks::{Act, Flow, Request};
 use crate::platform::{Frame, LinkOptions};
@@ -106,6 +107,60 @@ pub(super) const MUTANTS: &[Mutant] = &[
         || Defect::default().disconnected(|hands| hands.act(Act::Restart)),
     ),
     mutant(
+        "watchdog-reset",
+        "The device turns interrupts off at the thirtieth request, and a watchdog resets it.",
+        || at_answer(30, Act::Reset(&[], Reset::Watchdog)),
+    ),
+    mutant(
+        "interrupt-watchdog",
+        "The device turns interrupts off at the thirtieth request, and panics.",
+        || {
+            at_answer(
+                30,
+                Act::Reset(&console::INTERRUPT_WATCHDOG, Reset::Software),
+            )
+        },
+    ),
+    mutant(
+        "reset-unseen",
+        "The device restarts at the thirtieth request, and nothing shows it but the clock of its log.",
+        reset_unseen,
+    ),
+    mutant(
+        "stack-overflow",
+        "A stack overflows at the thirtieth request.",
+        || at_answer(30, Act::Reset(&console::STACK_OVERFLOW, Reset::Software)),
+    ),
+    mutant(
+        "stack-protection",
+        "A stack overflows at the thirtieth request on a chip that watches it.",
+        || at_answer(30, Act::Reset(&console::STACK_PROTECTION, Reset::Software)),
+    ),
+    mutant(
+        "stack-canary",
+        "A stack overflows into its canary in another task when a tool is called for the first time.",
+        || {
+            print_once(
+                "Guru Meditation Error: Core  1 panic'ed (Unhandled debug exception). Debug exception reason: Stack canary watchpoint triggered (audio_input)",
+            )
+        },
+    ),
+    mutant(
+        "error-check-at-set-volume",
+        "set_volume aborts when the settings cannot be stored.",
+        || {
+            instead_of(
+                |request, _| request.tool() == "self.audio_speaker.set_volume",
+                Act::Reset(&console::ERROR_CHECK, Reset::Software),
+            )
+        },
+    ),
+    mutant(
+        "brownout-reset",
+        "The supply breaks down at the thirtieth request.",
+        || at_answer(30, Act::Reset(&console::BROWN_OUT, Reset::BrownOut)),
+    ),
+    mutant(
         "brownout-line",
         "The brown-out detector speaks when the speaker is loudest.",
         || {
@@ -128,7 +183,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "The task watchdog complains at the first call.",
         || {
             print_once(
-                "E (10417) task_wdt: Task watchdog got triggered. The following tasks/users did not reset the watchdog in time:",
+                "E (417) task_wdt: Task watchdog got triggered. The following tasks/users did not reset the watchdog in time:",
             )
         },
     ),
@@ -258,6 +313,39 @@ fn at_answer(number: usize, act: Act) -> Defect {
     })
 }
 
+/// A console whose reader misses what the ROM prints and the start of the application. The device has
+/// been up for a minute before it restarts.
+fn reset_unseen() -> Defect {
+    let restarted = Rc::new(Cell::new(false));
+    let is_new = Rc::clone(&restarted);
+    let mut count = 0;
+    Defect::default()
+        .console(move |line| {
+            if is_new.get() {
+                return match line.contains("main_task: ") {
+                    true => Flow::Drop,
+                    false => Flow::Pass,
+                };
+            }
+            if let Some((level, rest)) = line.split_once(" (")
+                && let Some((uptime, rest)) = rest.split_once(')')
+                && let Ok(uptime) = uptime.parse::<u64>()
+            {
+                *line = format!("{level} ({}){rest}", uptime + 60_000);
+            }
+            Flow::Pass
+        })
+        .on_answer_text(move |_, _, hands| {
+            count += 1;
+            if count != 30 {
+                return Flow::Pass;
+            }
+            restarted.set(true);
+            hands.act(Act::Reset(&[], Reset::Unseen));
+            Flow::Drop
+        })
+}
+
 /// Does something instead of the answer that comes so many after such a request.
 fn late(is_such: fn(&Request) -> bool, answers: usize, act: Act) -> Defect {
     let spoiled = Rc::new(Cell::new(None));
@@ -305,7 +393,8 @@ pub(crate) fn heartbeat(takes: fn(&str, u64, u64) -> u64) -> Defect {
             if count % 10 == 0 {
                 let free = 142_331_u64.saturating_sub(taken);
                 hands.act(Act::Print(format!(
-                    "I ({count}0) SystemInfo: free sram: {free} minimal sram: {}",
+                    "I ({}) SystemInfo: free sram: {free} minimal sram: {}",
+                    hands.device.uptime_ms(),
                     free.min(121_004)
                 )));
             }

@@ -26,6 +26,7 @@ mod rare_states;
 mod rare_values;
 mod robustness;
 mod session;
+mod stock;
 mod transport;
 mod vision;
 mod volume;
@@ -88,6 +89,7 @@ const AREAS: &[Area] = &[
     ("robustness", rare_values::STRINGS),
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
+    ("stock", stock::MUTANTS),
     ("transport", transport::MUTANTS),
     ("transport", rare_requests::TRANSPORT),
     ("vision", vision::MUTANTS),

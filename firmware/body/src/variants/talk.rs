@@ -106,6 +106,47 @@ pub(super) const VARIANTS: &[Variant] = &[
         },
     ),
     variant(
+        "console-late",
+        "The console is attached late: the first lines of each boot are missing, some tools among them.",
+        || {
+            let mut tools = 0;
+            Defect::default().console(move |line| {
+                let missed = match line {
+                    line if line.starts_with("ESP-ROM:") => {
+                        tools = 0;
+                        true
+                    }
+                    line if line.contains(" MCP: Add tool: ") => {
+                        tools += 1;
+                        tools <= 5
+                    }
+                    _ => tools == 0,
+                };
+                if missed { Flow::Drop } else { Flow::Pass }
+            })
+        },
+    ),
+    variant(
+        "console-tool-late",
+        "A tool is added at the end of the boot, and added once more, which changes nothing.",
+        || {
+            let mut late = None;
+            Defect::default().console(move |line| {
+                if line.contains(" MCP: Add tool: ") && late.is_none() {
+                    late = Some(core::mem::take(line));
+                    return Flow::Drop;
+                }
+                if line.contains(" Activation done")
+                    && let Some(added) = late.take()
+                {
+                    let again = added.replace("I (", "W (").replace("Add tool: ", "Tool ");
+                    *line = format!("{line}\n{added}\n{again} already added");
+                }
+                Flow::Pass
+            })
+        },
+    ),
+    variant(
         "memory-wobbles",
         "Free memory goes up and down, and falls when something is loaded.",
         || {

@@ -172,6 +172,11 @@ impl Device {
         self.clock_offset_ms?.checked_add_unsigned(now)
     }
 
+    /// Milliseconds since it was switched on, as its console lines tell them.
+    pub fn uptime_ms(&self) -> u64 {
+        self.now.saturating_sub(self.booted_at)
+    }
+
     /// What it is doing.
     pub fn state(&self) -> State {
         self.state
@@ -421,8 +426,7 @@ impl Device {
     }
 
     fn log(&mut self, level: Level, tag: &str, text: &str) {
-        let uptime = self.now.saturating_sub(self.booted_at);
-        self.outputs
-            .push_back(Output::Log(console::line(level, uptime, tag, text)));
+        let line = console::line(level, self.uptime_ms(), tag, text);
+        self.outputs.push_back(Output::Log(line));
     }
 }

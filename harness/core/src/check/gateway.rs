@@ -195,9 +195,11 @@ impl GatewayJudge {
             _ => None,
         });
         CaseOutcome {
+            places: Vec::new(),
             exercised: sink.exercised,
             judgements: sink.found,
             not_carried_out,
+            trouble: None,
         }
     }
 

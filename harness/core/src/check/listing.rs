@@ -1,12 +1,13 @@
 //! Checks on `tools/list`: each page, each listing as a whole, and listings against each other.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::answer;
+use super::console;
 use super::ledger::Open;
 use super::log::{CaseLog, Reply};
 use super::sink::{Sink, evidence};
@@ -31,12 +32,50 @@ pub(crate) struct Lists {
     ordinary: Option<Vec<String>>,
     /// The same with them.
     with_user: Option<Vec<String>>,
-    /// Tools of the boot log: name, and whether it is for users only.
-    console: BTreeSet<(String, bool)>,
+    boot: BootLog,
     /// Tools that were judged, by their whole text: a fence may list them a thousand times.
     judged: HashSet<String>,
     /// Names of all tools that were ever listed.
     listed: HashSet<String>,
+}
+
+/// The tools that the console shows while a device boots: a list of its own (device-protocol 6.1).
+#[derive(Debug, Default)]
+struct BootLog {
+    /// Each tool by its name: where its line stands, and whether it is for users only.
+    tools: BTreeMap<String, (u64, bool)>,
+    /// The console has shown how the boot began, so that no line before it is missing.
+    from_start: bool,
+    /// It has shown how the boot went on: the list is complete.
+    complete: bool,
+    /// It was complete once.
+    ever_complete: bool,
+}
+
+impl BootLog {
+    fn line(&mut self, seq: u64, line: &str) {
+        static ADDED: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\bMCP: Add tool: (\S+)( \[user\])?\s*$").expect("a constant pattern")
+        });
+        // `State: starting -> activating`, before 2.1 `STATE: activating`: all tools are there by then.
+        static READY: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r": (State: \w+ -> |STATE: )(activating|idle|connecting|listening)\s*$")
+                .expect("a constant pattern")
+        });
+        if console::is_boot(line) {
+            if !(self.from_start && self.tools.is_empty()) {
+                self.tools.clear();
+                self.from_start = true;
+                self.complete = false;
+            }
+        } else if let Some(added) = ADDED.captures(line) {
+            let name = added[1].to_owned();
+            self.tools.insert(name, (seq, added.get(2).is_some()));
+        } else if self.from_start && !self.tools.is_empty() && READY.is_match(line) {
+            self.complete = true;
+            self.ever_complete = true;
+        }
+    }
 }
 
 /// A walk over the pages.
@@ -46,19 +85,20 @@ struct Listing {
     from_start: bool,
     complete: bool,
     tools: Vec<Value>,
+    /// Where it was asked for.
+    began: u64,
     seq: u64,
 }
 
 impl Lists {
-    /// Takes a console line: the boot log is a list of its own (device-protocol 6.1).
-    pub(crate) fn console_line(&mut self, line: &str) {
-        static ADDED: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\bMCP: Add tool: (\S+)( \[user\])?\s*$").expect("a constant pattern")
-        });
-        if let Some(added) = ADDED.captures(line) {
-            self.console
-                .insert((added[1].to_owned(), added.get(2).is_some()));
-        }
+    /// Takes a console line.
+    pub(crate) fn console_line(&mut self, seq: u64, line: &str) {
+        self.boot.line(seq, line);
+    }
+
+    /// Whether the console has shown a whole boot, with the tools that it adds.
+    pub(crate) fn saw_boot(&self) -> bool {
+        self.boot.ever_complete
     }
 
     /// Judges an answer to `tools/list` or `tools/call`.
@@ -200,14 +240,44 @@ impl Lists {
 
     fn judge_against_others(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         let seq = listing.seq;
-        for (tool, user_only) in &self.console {
-            if *user_only && !listing.with_user {
+        for (tool, (added, user_only)) in &self.boot.tools {
+            // What was added since could not be in the list.
+            if *user_only && !listing.with_user || *added > listing.began {
                 continue;
             }
             sink.test("list.console-inventory", names.contains(tool), || {
                 evidence(
                     format!("`{tool}` in the list, as the boot log has it"),
                     format!("{} tools without it", names.len()),
+                    seq,
+                )
+            });
+        }
+        if self.boot.complete {
+            let unknown = names
+                .iter()
+                .find(|name| !self.boot.tools.contains_key(*name));
+            sink.test("list.console-complete", unknown.is_none(), || {
+                evidence(
+                    format!(
+                        "`{}` among the {} tools that the boot log adds, as the list has it",
+                        unknown.map_or("", String::as_str),
+                        self.boot.tools.len()
+                    ),
+                    "a boot log without it",
+                    seq,
+                )
+            });
+            let is_for_users =
+                |name: &&String| matches!(self.boot.tools.get(*name), Some((_, true)));
+            let shown = names
+                .iter()
+                .find(is_for_users)
+                .filter(|_| !listing.with_user);
+            sink.test("list.console-user-only", shown.is_none(), || {
+                evidence(
+                    "no tool without withUserTools that the boot log marks `[user]`",
+                    format!("`{}`", shown.map_or("", String::as_str)),
                     seq,
                 )
             });
@@ -286,6 +356,7 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
                 from_start: params.get("cursor").is_none(),
                 complete: false,
                 tools: Vec::new(),
+                began: logged.entry.seq,
                 seq: logged.entry.seq,
             });
         }

@@ -31,7 +31,7 @@ impl Likeness {
             Outcome::Held => "held".to_owned(),
             Outcome::Unclear(_) => "unclear".to_owned(),
             Outcome::OurFault(_) => "our fault".to_owned(),
-            Outcome::Broken(evidence) => format!(
+            Outcome::Broken(evidence) | Outcome::Bench(evidence) => format!(
                 "{} | {}",
                 without_values(&evidence.expected, EXPECTED),
                 kind_of(&evidence.received)
@@ -156,6 +156,9 @@ impl Merged {
             return;
         }
         self.whole.exercised.extend(outcome.exercised);
+        if self.whole.places.is_empty() || part == Part::Smallest {
+            self.whole.places = outcome.places;
+        }
         for judgement in own {
             let likeness = Likeness::of(&judgement);
             let small = part == Part::Smallest;
@@ -173,6 +176,7 @@ impl Merged {
                 Some(_) => {}
             }
         }
+        self.whole.trouble = self.whole.trouble.take().or(outcome.trouble);
         if part == Part::Input {
             self.carried_out |= outcome.not_carried_out.is_none();
             self.whole.not_carried_out = outcome

@@ -81,10 +81,22 @@ pub struct CaseOutcome {
     pub judgements: Vec<Judgement>,
     /// Why nothing of the case could be carried out, when that is so.
     pub not_carried_out: Option<String>,
+    /// What broke on the bench in the middle of it: then nothing of it is about the device.
+    pub trouble: Option<String>,
+    /// Console lines that tell at what places of its program the device broke down.
+    pub places: Vec<String>,
 }
 
 /// How many types of messages are remembered that a device sends by itself.
 const KINDS_REMEMBERED: usize = 32;
+
+/// Most lines about places in the program that are kept of a case.
+const MOST_PLACES: usize = 48;
+
+/// Whether what breaks this requirement may show on the console where in the program it happened.
+pub fn breaks_down(requirement: &str) -> bool {
+    ["liveness.no-panic", "liveness.no-reset"].contains(&requirement)
+}
 
 /// The judge of one session with one device.
 #[derive(Debug, Default)]
@@ -104,6 +116,8 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    /// What broke on the bench in this case.
+    trouble: Option<String>,
     /// The device was told to restart, and has not connected since.
     restarting: bool,
     token_given: bool,
@@ -136,6 +150,7 @@ impl Judge {
         self.first_attempt = None;
         self.last_owed = None;
         self.batch_sent = false;
+        self.trouble = None;
         self.console.begin_case();
     }
 
@@ -164,7 +179,7 @@ impl Judge {
                 seen
             }
             What::Console { line } => {
-                self.lists.console_line(line);
+                self.lists.console_line(logged.entry.seq, line);
                 let crash = self.console.line(logged.entry.seq, line, &mut self.sink);
                 if crash { Seen::Crash } else { Seen::Other }
             }
@@ -179,6 +194,7 @@ impl Judge {
                 let seq = logged.entry.seq;
                 self.token_given |= *token_given;
                 self.restarting = false;
+                self.console.connected();
                 let sink = &mut self.sink;
                 self.link
                     .up(*transport, session_id, headers, *token_given, seq, sink);
@@ -194,7 +210,7 @@ impl Judge {
                 self.channel.unsettled();
                 if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
                     mqtt::judge_breach(breach, why, logged.entry.seq, &mut self.sink);
-                } else if *by == Party::Device && !self.restarting {
+                } else if *by == Party::Device && !self.restarting && !self.console.is_powerless() {
                     self.sink.test("liveness.link-kept", false, || {
                         evidence("the connection stays open", why.clone(), logged.entry.seq)
                     });
@@ -242,6 +258,10 @@ impl Judge {
                             evidence("the device connects again", received, logged.entry.seq)
                         });
                     }
+                    TargetEvent::Bench(_) => {}
+                    TargetEvent::Trouble(what) => {
+                        self.trouble.get_or_insert_with(|| what.clone());
+                    }
                     TargetEvent::Exited(how) => {
                         self.console.exited(logged.entry.seq, how, &mut self.sink);
                     }
@@ -277,11 +297,21 @@ impl Judge {
                 self.confirm(case, &first, facts);
             }
         }
+        self.console.blame(&mut self.sink);
         let carried_out = case.is_none() || self.log.has_stimulus();
+        let broke_down = self
+            .sink
+            .found
+            .iter()
+            .any(|one| breaks_down(one.requirement));
+        let places = self.log.console().map(|(_, line)| line);
+        let places = places.filter(|line| broke_down && console::names_places(line));
         CaseOutcome {
+            places: places.take(MOST_PLACES).map(str::to_owned).collect(),
             not_carried_out: (!carried_out).then(|| self.log.why_not_carried_out()),
             exercised: std::mem::take(&mut self.sink.exercised),
             judgements: std::mem::take(&mut self.sink.found),
+            trouble: self.trouble.clone(),
         }
     }
 
@@ -293,6 +323,7 @@ impl Judge {
             ("token", self.token_given),
             ("channel", self.channel.has_heard()),
             ("memory", self.console.watches_memory()),
+            ("console.boot", self.lists.saw_boot()),
         ]
         .into_iter()
         .filter(|(_, shown)| *shown)
@@ -315,6 +346,16 @@ impl Judge {
             .entries
             .iter()
             .any(|logged| logged.answers.is_some())
+    }
+
+    /// Whether the console tells of a panic in the running case, and has not come to the end of it.
+    pub fn is_dumping(&self) -> bool {
+        let mut dumping = false;
+        for line in self.console_lines() {
+            dumping |= console::is_panic(line);
+            dumping &= !console::ends_panic(line);
+        }
+        dumping
     }
 
     /// The console lines of the running case.

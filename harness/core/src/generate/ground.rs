@@ -10,6 +10,7 @@ use crate::wire::as_integer;
 pub struct Ground {
     facts: Facts,
     tools: Vec<Tool>,
+    restarts: bool,
 }
 
 /// A tool that may be called.
@@ -56,7 +57,13 @@ impl Ground {
         Self {
             facts: facts.clone(),
             tools,
+            restarts: permission.restarts(),
         }
+    }
+
+    /// Whether the device may be told to restart, and dials again by itself then.
+    pub(crate) fn can_restart(&self) -> bool {
+        self.restarts && self.can("redial")
     }
 
     /// Whether the device has a capability.

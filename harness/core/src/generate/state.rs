@@ -180,6 +180,11 @@ pub(super) fn missing(ground: &Ground) -> Vec<&'static str> {
         (steps, "steps of the level"),
         (can_mute(ground), "mute"),
         (ground.can("redial"), "new connections"),
+        // Without new connections nothing restarts, either; that is told already.
+        (
+            ground.can_restart() || !ground.can("redial"),
+            "restarts by command",
+        ),
     ];
     let missing = parts.into_iter().filter(|(there, _)| !there);
     let missing = missing.map(|(_, name)| name);
@@ -221,7 +226,7 @@ fn pairs(ground: &Ground, mutes: bool) -> Vec<Vec<Command>> {
         (redials, vec![Set(0), Redial, Set(100), Redial]),
         // What survives is nobody's promise; that all works as before is.
         (
-            redials && ground.can("volume.step") && ground.callable(UP),
+            ground.can_restart() && ground.can("volume.step") && ground.callable(UP),
             vec![Set(40), Reboot, Set(60), Up(Some(10))],
         ),
         (

@@ -91,7 +91,10 @@ fn ground(trust: Trust) -> Ground {
 
 /// The same with a theme, a light, and a device that dials again.
 fn more_ground(trust: Trust) -> Ground {
-    let permission = permission(trust);
+    ground_to_redial(&permission(trust))
+}
+
+fn ground_to_redial(permission: &Permission) -> Ground {
     let mut tools = tools();
     for name in ["turn_on", "turn_off", "get_state"] {
         tools.push(tool(&format!("self.lamp.{name}"), json!({}), &[]));
@@ -105,8 +108,8 @@ fn more_ground(trust: Trust) -> Ground {
         redial: true,
         ..Surface::default()
     };
-    let facts = discover(&surface, &permission);
-    Ground::new(&facts, &tools, &permission)
+    let facts = discover(&surface, permission);
+    Ground::new(&facts, &tools, permission)
 }
 
 #[test]
@@ -456,4 +459,24 @@ fn what_is_read_after_a_sequence_follows_from_it() {
             }
         }
     }
+}
+
+#[test]
+fn a_device_whose_restart_is_denied_is_never_told_to_restart() {
+    let restarts = |deny: &[&str]| {
+        let permission = Permission {
+            trust: Trust::Simulated,
+            deny: deny.iter().map(|name| (*name).to_owned()).collect(),
+            ..Permission::default()
+        };
+        let ground = ground_to_redial(&permission);
+        let property = Property::named("properties/state").unwrap();
+        let cases = (0..200).map(|number| Draw::new(property, &ground, 1, number).case());
+        cases.filter(Case::restarts).count()
+    };
+    assert!(restarts(&[]) > 0);
+    for name in ["system.reboot", "self.reboot", "self.system.restart"] {
+        assert_eq!(restarts(&[name]), 0, "{name}");
+    }
+    assert!(restarts(&["self.led.set_secret"]) > 0);
 }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::matcher::Matcher;
+use crate::capability::is_restart;
+use crate::obligation::Duty;
+use crate::wire::Frame;
 
 /// One scenario: a title, what a device must have, and steps.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,12 +185,43 @@ pub struct Flat<'a> {
     pub row: Map<String, Value>,
 }
 
+impl Step {
+    /// Whether it tells the device to restart, by the message that does or by a tool.
+    fn restarts(&self) -> bool {
+        let Action::Send(outgoing) = &self.action else {
+            return self.action == Action::Reboot;
+        };
+        match outgoing {
+            Outgoing::Request {
+                params: Some(params),
+                ..
+            } => {
+                let name = params.get("name").and_then(Value::as_str);
+                name.is_some_and(is_restart)
+            }
+            Outgoing::Envelope(message) => Duty::restarts(&Frame::Text(message.to_string())),
+            Outgoing::Text(text) => Duty::restarts(&Frame::Text(text.clone())),
+            _ => false,
+        }
+    }
+}
+
 impl Case {
     /// The steps with tables unrolled, in the order in which they are carried out.
     pub fn flatten(&self) -> Vec<Flat<'_>> {
         let mut flat = Vec::new();
         unroll(&self.steps, "", &Map::new(), &mut flat);
         flat
+    }
+
+    /// Whether one of its messages tells the device to restart.
+    pub fn restarts(&self) -> bool {
+        self.flatten().iter().any(|flat| match &flat.step.action {
+            Action::Burst(steps) | Action::Drop { after: steps } => {
+                steps.iter().any(Step::restarts)
+            }
+            _ => flat.step.restarts(),
+        })
     }
 
     /// Slugs of the requirements that the case names.

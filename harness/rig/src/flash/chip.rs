@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// A chip of the ESP32 family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Chip {
     /// ESP32
     Esp32,
@@ -13,18 +16,24 @@ pub enum Chip {
     Esp32s3,
     /// ESP32-C3
     Esp32c3,
+    /// ESP32-C5
+    Esp32c5,
     /// ESP32-C6
     Esp32c6,
+    /// ESP32-P4
+    Esp32p4,
 }
 
 impl Chip {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Esp32,
         Self::Esp32s2,
         Self::Esp32s3,
         Self::Esp32c3,
+        Self::Esp32c5,
         Self::Esp32c6,
+        Self::Esp32p4,
     ];
 
     /// The name on the command line, and in programs of `esp-hal`.
@@ -34,7 +43,9 @@ impl Chip {
             Self::Esp32s2 => "esp32s2",
             Self::Esp32s3 => "esp32s3",
             Self::Esp32c3 => "esp32c3",
+            Self::Esp32c5 => "esp32c5",
             Self::Esp32c6 => "esp32c6",
+            Self::Esp32p4 => "esp32p4",
         }
     }
 
@@ -45,7 +56,8 @@ impl Chip {
             Self::Esp32s2 => "xtensa-esp32s2-none-elf",
             Self::Esp32s3 => "xtensa-esp32s3-none-elf",
             Self::Esp32c3 => "riscv32imc-unknown-none-elf",
-            Self::Esp32c6 => "riscv32imac-unknown-none-elf",
+            Self::Esp32c5 | Self::Esp32c6 => "riscv32imac-unknown-none-elf",
+            Self::Esp32p4 => "riscv32imafc-unknown-none-elf",
         }
     }
 
@@ -53,8 +65,13 @@ impl Chip {
     pub(super) fn machine(self) -> u16 {
         match self {
             Self::Esp32 | Self::Esp32s2 | Self::Esp32s3 => super::elf::XTENSA,
-            Self::Esp32c3 | Self::Esp32c6 => super::elf::RISC_V,
+            Self::Esp32c3 | Self::Esp32c5 | Self::Esp32c6 | Self::Esp32p4 => super::elf::RISC_V,
         }
+    }
+
+    /// The one that espflash means, when it is one of ours.
+    pub(super) fn of(chip: espflash::target::Chip) -> Option<Self> {
+        Self::ALL.into_iter().find(|own| own.esp() == chip)
     }
 
     pub(super) fn esp(self) -> espflash::target::Chip {
@@ -64,7 +81,9 @@ impl Chip {
             Self::Esp32s2 => Esp::Esp32s2,
             Self::Esp32s3 => Esp::Esp32s3,
             Self::Esp32c3 => Esp::Esp32c3,
+            Self::Esp32c5 => Esp::Esp32c5,
             Self::Esp32c6 => Esp::Esp32c6,
+            Self::Esp32p4 => Esp::Esp32p4,
         }
     }
 
@@ -98,6 +117,12 @@ impl Chip {
                 0x3fc8_0000..0x3fce_0000,
                 0x4037_c000..0x403e_0000,
                 0x5000_0000..0x5000_2000,
+            ],
+            Self::Esp32c5 => &[0x4080_0000..0x4086_0000, 0x5000_0000..0x5000_4000],
+            Self::Esp32p4 => &[
+                0x3010_0000..0x3010_2000,
+                0x4ff0_0000..0x4ffc_0000,
+                0x5010_8000..0x5011_0000,
             ],
             Self::Esp32c6 => &[0x4080_0000..0x4088_0000, 0x5000_0000..0x5000_4000],
         }

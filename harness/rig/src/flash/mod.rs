@@ -2,16 +2,36 @@
 //!
 //! A board is given the [segments](FlashImage::segments) in one go; an emulator wants the whole memory
 //! as one [file](FlashImage::merged). Bootloaders and formats are those of `espflash`.
+//!
+//! * [`FlashJob`]: what is to be written, of a program, of a vendor's merged image or of parts;
+//! * [`write()`]: writing it through a serial port, and [`worker`], the process that does it;
+//! * [`nvs`] and [`StockSettings`]: the partition of settings.
 
 mod chip;
 mod elf;
+mod error;
+mod job;
+pub mod nvs;
+mod stock;
+mod table;
+mod wire;
+pub mod worker;
+mod write;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use espflash::flasher::{FlashData, FlashSettings, FlashSize as EspSize};
 use espflash::image_format::{ImageFormat, Metadata, idf::IdfBootloaderFormat};
 
 pub use chip::Chip;
+pub use error::{FlashError, FlashErrorKind};
+pub use job::{FlashJob, JobError, Provision, Resets};
+pub use stock::{MqttSettings, Network, Secret, StockSettings, WebSocketSettings};
+pub use table::{Partition, TableError, settings_partition};
+pub use write::{Attached, CONSOLE_BAUD, FlashStep, Flashed, identify, write};
 
 /// What erased flash memory reads as.
 const ERASED: u8 = 0xff;
@@ -147,14 +167,23 @@ pub enum ImageError {
 }
 
 /// A piece of flash memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlashSegment {
     /// What it is.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where it begins, in bytes from the start of the flash memory.
     pub offset: u32,
     /// What it holds; whole words.
+    #[serde(with = "wire")]
     pub bytes: Vec<u8>,
+}
+
+/// Without the bytes: settings hold passwords.
+impl std::fmt::Debug for FlashSegment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, offset, size) = (&self.name, self.offset, self.bytes.len());
+        write!(f, "{name} at {offset:#x}, {size} bytes")
+    }
 }
 
 impl FlashSegment {
@@ -201,7 +230,7 @@ impl FlashImage {
             .map(|(name, mut segment)| {
                 segment.pad_align(4);
                 FlashSegment {
-                    name,
+                    name: name.into(),
                     offset: segment.addr,
                     bytes: segment.data.into_owned(),
                 }
@@ -267,7 +296,7 @@ fn settings_segment(
         });
     }
     Ok(FlashSegment {
-        name: "settings",
+        name: "settings".into(),
         offset,
         bytes: settings.to_vec(),
     })

@@ -12,11 +12,11 @@ use super::TargetOutput;
 
 /// Most console lines that wait to be taken; further ones are counted only, until half of them
 /// have been taken.
-pub(super) const MAX_BACKLOG_LINES: usize = 4 * 1024;
+pub(crate) const MAX_BACKLOG_LINES: usize = 4 * 1024;
 
 /// The lines that wait to be taken.
 #[derive(Debug, Default)]
-pub(super) struct Console {
+pub(crate) struct Console {
     backlog: Mutex<Backlog>,
     more: Notify,
 }
@@ -43,7 +43,25 @@ impl Console {
     }
 
     /// Adds a line, or only counts it.
-    pub(super) fn line(&self, raw: RawLine<'_>) {
+    pub(crate) fn line(&self, raw: RawLine<'_>) {
+        self.add(|| TargetOutput::Line(raw.clean()));
+    }
+
+    /// Adds what is known already; lines may be counted only, and nothing else is lost.
+    pub(crate) fn push(&self, output: TargetOutput) {
+        match output {
+            TargetOutput::Line(_) => self.add(|| output),
+            other => {
+                let mut backlog = self.backlog();
+                backlog.tell_dropped();
+                backlog.waiting.push_back(other);
+                drop(backlog);
+                self.more.notify_one();
+            }
+        }
+    }
+
+    fn add(&self, output: impl FnOnce() -> TargetOutput) {
         let mut backlog = self.backlog();
         let limit = if backlog.dropped > 0 {
             MAX_BACKLOG_LINES / 2
@@ -55,13 +73,13 @@ impl Console {
             return;
         }
         backlog.tell_dropped();
-        backlog.waiting.push_back(TargetOutput::Line(raw.clean()));
+        backlog.waiting.push_back(output());
         drop(backlog);
         self.more.notify_one();
     }
 
     /// Ends a run of the process: `how` is `None` when that was asked for. Never waits.
-    pub(super) fn end(&self, how: Option<String>) {
+    pub(crate) fn end(&self, how: Option<String>) {
         let mut backlog = self.backlog();
         backlog.tell_dropped();
         backlog.waiting.extend(how.map(TargetOutput::Exited));
@@ -70,12 +88,12 @@ impl Console {
     }
 
     /// What came first of that which was not taken yet.
-    pub(super) fn try_next(&self) -> Option<TargetOutput> {
+    pub(crate) fn try_next(&self) -> Option<TargetOutput> {
         self.backlog().waiting.pop_front()
     }
 
     /// As [`try_next`](Self::try_next), but waits. For one taker at a time; cancel-safe.
-    pub(super) async fn next(&self) -> TargetOutput {
+    pub(crate) async fn next(&self) -> TargetOutput {
         loop {
             if let Some(output) = self.try_next() {
                 return output;
@@ -93,7 +111,7 @@ impl Console {
 
 /// Cuts a byte stream into lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     /// The beginning of the line that is not complete.
     open: Vec<u8>,
     /// Its real length.
@@ -102,7 +120,7 @@ pub(super) struct Lines {
 
 /// A line as it came.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RawLine<'a> {
+pub(crate) struct RawLine<'a> {
     /// The bytes kept.
     bytes: &'a [u8],
     /// The real length.
@@ -111,7 +129,7 @@ pub(super) struct RawLine<'a> {
 
 impl Lines {
     /// Takes the next bytes, and hands out each line that they complete.
-    pub(super) fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(RawLine<'_>)) {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(RawLine<'_>)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.keep(&bytes[..end]);
             line(self.raw());
@@ -122,7 +140,7 @@ impl Lines {
     }
 
     /// Hands out the last line, when it did not end.
-    pub(super) fn finish(&mut self, line: impl FnOnce(RawLine<'_>)) {
+    pub(crate) fn finish(&mut self, line: impl FnOnce(RawLine<'_>)) {
         if self.length > 0 {
             line(self.raw());
             self.clear();
@@ -150,7 +168,7 @@ impl Lines {
 
 impl RawLine<'_> {
     /// Whether a text stands in it.
-    pub(super) fn holds(self, text: &str) -> bool {
+    pub(crate) fn holds(self, text: &str) -> bool {
         let text = text.as_bytes();
         self.bytes
             .windows(text.len().max(1))
@@ -159,7 +177,7 @@ impl RawLine<'_> {
 
     /// The line as text: without CR and escape sequences, with U+FFFD for what is not UTF-8, and
     /// cut to its limit with a mark.
-    fn clean(self) -> String {
+    pub(crate) fn clean(self) -> String {
         let mut text = String::from_utf8_lossy(&without_escapes(self.bytes)).into_owned();
         let is_whole = self.length == self.bytes.len() as u64;
         if !is_whole || text.len() > MAX_CONSOLE_LINE_BYTES {

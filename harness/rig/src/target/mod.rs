@@ -1,10 +1,12 @@
 //! How the device under test is run.
 
-mod console;
+mod board;
+pub(crate) mod console;
 mod group;
 mod output;
 mod process;
 
+pub use board::{Board, BoardSetup, Trigger};
 pub use process::{CONSOLE_PORT, Command, LONGEST_INPUT, Process, STOP_GRACE};
 
 use crate::error::RigError;
@@ -16,6 +18,10 @@ pub enum TargetOutput {
     Line(String),
     /// It ended without having been asked to, in the way that the text says: `exited with code 3`.
     Exited(String),
+    /// Something was done to it or to its port, as the text says; nothing that it did itself.
+    Bench(String),
+    /// The bench does not do its part any more, for the reason that the text says.
+    Trouble(String),
 }
 
 /// How the device under test is run.
@@ -23,6 +29,8 @@ pub enum TargetOutput {
 pub enum Target {
     /// A program on this machine.
     Process(Process),
+    /// A board at a serial port.
+    Board(Box<Board>),
     /// Somebody else starts the device; it has no console.
     Wait,
 }
@@ -35,6 +43,7 @@ impl Target {
     pub async fn start(&mut self) -> Result<(), RigError> {
         match self {
             Self::Process(process) => process.start().await,
+            Self::Board(board) => board.start().await,
             Self::Wait => Ok(()),
         }
     }
@@ -46,14 +55,17 @@ impl Target {
     pub async fn restart(&mut self) -> Result<(), RigError> {
         match self {
             Self::Process(process) => process.restart().await,
+            Self::Board(board) => board.restart().await,
             Self::Wait => Err(RigError::NotOurs),
         }
     }
 
     /// Ends the device, if the harness started it.
     pub async fn stop(&mut self) {
-        if let Self::Process(process) = self {
-            process.stop().await;
+        match self {
+            Self::Process(process) => process.stop().await,
+            Self::Board(board) => board.stop().await,
+            Self::Wait => {}
         }
     }
 
@@ -61,6 +73,7 @@ impl Target {
     pub async fn next(&mut self) -> TargetOutput {
         match self {
             Self::Process(process) => process.next().await,
+            Self::Board(board) => board.next().await,
             Self::Wait => std::future::pending().await,
         }
     }
@@ -69,12 +82,13 @@ impl Target {
     pub fn try_next(&mut self) -> Option<TargetOutput> {
         match self {
             Self::Process(process) => process.try_next(),
+            Self::Board(board) => board.try_next(),
             Self::Wait => None,
         }
     }
 
     /// Takes in what the device has written until now: what it wrote before it answered is in
-    /// [`try_next`](Self::try_next) afterwards.
+    /// [`try_next`](Self::try_next) afterwards. Of a board that is still on its way, as on any serial line.
     pub fn catch_up(&mut self) {
         if let Self::Process(process) = self {
             process.catch_up();
@@ -85,7 +99,16 @@ impl Target {
     pub fn is_running(&self) -> Option<bool> {
         match self {
             Self::Process(process) => Some(process.is_running()),
+            Self::Board(board) => Some(board.trouble().is_none()),
             Self::Wait => None,
+        }
+    }
+
+    /// The board, if it is one.
+    pub fn board(&mut self) -> Option<&mut Board> {
+        match self {
+            Self::Board(board) => Some(board),
+            Self::Process(_) | Self::Wait => None,
         }
     }
 }

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs one attached board, named by its device file; the last word on it is the exit code of `mcp-hil run`.
+#
+#   ci/hil.sh ci/duts/desk-c3.toml [arguments of `mcp-hil run`]
+#   ci/hil.sh --list      the device files of this repository, as GitHub wants them for a matrix
+#
+# A baseline of the same name, ci/baselines/desk-c3.toml, is used where there is one.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [ "${1:-}" = --list ]; then
+    shopt -s nullglob
+    files=(ci/duts/*.toml)
+    list=$(printf '"%s",' ${files[@]+"${files[@]}"})
+    [ ${#files[@]} -gt 0 ] || list=""
+    printf 'files=[%s]\n' "${list%,}"
+    exit
+fi
+
+dut=${1:?which device file, such as ci/duts/desk-c3.toml?}
+shift
+baseline=ci/baselines/$(basename "$dut")
+known=()
+[ ! -e "$baseline" ] || known=(--baseline "$baseline")
+exec cargo run --release -- run --dut "$dut" ${known[@]+"${known[@]}"} "$@"
