@@ -9,6 +9,7 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::shard::Shard;
+use crate::snapshots::{AnswerReport, Answers};
 
 /// Version of the event stream and of `report.json`. It grows when a member changes its meaning
 /// or goes away; new members do not change it.
@@ -35,6 +36,8 @@ pub enum Event {
     CaseFinished(CaseReport),
     /// An answer that came after a case was judged changed its verdict; replaces the earlier report.
     CaseRevised(CaseReport),
+    /// An answer is not as people have reviewed it, or nobody has.
+    AnswerChanged(Box<AnswerReport>),
     /// Something that people should know, and that is no verdict.
     Notice {
         /// The text.
@@ -283,6 +286,9 @@ pub struct Summary {
     pub unexercised: Vec<String>,
     /// Baseline entries that no longer hold, each with the reason.
     pub stale: Vec<String>,
+    /// How the answers compare with the reviewed ones; absent where they were not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
     /// What each device (`dut/transport`) showed that it can do, until the end of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub capabilities: BTreeMap<String, BTreeSet<String>>,

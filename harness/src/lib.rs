@@ -2,6 +2,7 @@
 //!
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
+//! [`snapshots`] compares what was said with what people have reviewed.
 //! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
 //! [`merge`] joins runs of several machines; [`shard`] says which part is whose. [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
@@ -35,6 +36,7 @@ pub mod self_test;
 pub mod serve;
 pub mod setup;
 pub mod shard;
+pub mod snapshots;
 pub mod suite;
 pub mod sut;
 

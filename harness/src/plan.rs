@@ -25,6 +25,7 @@ use crate::exit;
 use crate::merge::basis;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
+use crate::snapshots::Setup as Snapshots;
 use crate::suite::Suite;
 
 /// A plan that cannot be made: what is wrong, and the exit code that says so.
@@ -95,6 +96,8 @@ pub struct Plan {
     pub strict: bool,
     /// Known failures.
     pub baseline: Option<Baseline>,
+    /// What is to become of answers that people review.
+    pub snapshots: Option<Snapshots>,
     /// The program of the device, or why it cannot be read; `None` when none was given.
     pub symbols: Option<Result<Arc<Symbols>, String>>,
     /// Seed of whatever is drawn by chance.
@@ -180,6 +183,14 @@ impl Plan {
             (None, true) => None,
             (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
         };
+        let snapshots = Snapshots::new(
+            args.snapshots,
+            &args.snapshots_dir,
+            &dut,
+            &cases,
+            // Other rule sets leave cases out.
+            whole_suite && args.rules.is_empty() && basis.shard.is_none(),
+        )?;
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let board = match &dut.how {
@@ -219,6 +230,7 @@ impl Plan {
             rules: suite.rules,
             strict: args.strict,
             baseline,
+            snapshots,
             symbols,
             seed,
             listen,
@@ -304,6 +316,8 @@ impl Plan {
             secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
             secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
         ];
+        let network = self.dut.network_password();
+        secrets.extend(network.map(|value| secret(&value, "${WIFI_PASSWORD}")));
         // A device inherits it, and may print it.
         let cloud = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
         if cloud.len() >= SHORTEST_TOKEN {

@@ -1,5 +1,7 @@
 //! What the reports say: every visible line, the record, and JUnit as its readers see it.
 
+#[path = "report/answers.rs"]
+mod answers;
 #[path = "report/data.rs"]
 mod data;
 #[path = "report/github.rs"]
@@ -319,7 +321,7 @@ fn progress_tells_rate_and_time_left() {
     seconds.store(3, Ordering::Relaxed);
     assert_eq!(
         pass(&[end("ids/d"), begin(&"音".repeat(40))]),
-        " Running [   5/41  ] native/ws  音音  1.3/s, about 28 s left"
+        " Running [   5/41  ] native/ws  音音音  1.3/s, about 28 s left"
     );
 }
 

@@ -11,6 +11,7 @@ use super::OutputArgs;
 use super::values::{DEFAULT_DEADLINE, duration, seconds};
 use crate::dut::{AUTO, Kind};
 use crate::shard::Shard;
+use crate::snapshots::Mode;
 
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
 /// the native device far below fifteen seconds.
@@ -162,6 +163,16 @@ pub struct RunArgs {
     /// More scenarios, YAML files in a folder
     #[arg(long, value_name = "FOLDER")]
     pub scenarios: Option<PathBuf>,
+
+    /// What to do with the answers of steps that carry a snapshot name [default: `check` where there
+    /// are reviewed answers of the device or of its family, unless it has a seeded difference; else
+    /// `off`]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub snapshots: Option<Mode>,
+
+    /// Where reviewed answers lie, a folder for each device
+    #[arg(long, value_name = "FOLDER", default_value = "snapshots")]
+    pub snapshots_dir: PathBuf,
 
     /// Seed of whatever is drawn by chance
     #[arg(long, value_name = "NUMBER")]

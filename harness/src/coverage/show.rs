@@ -34,7 +34,7 @@ pub(super) fn text(coverage: &Coverage, verbose: bool) -> String {
         head(&mut text, covered, verbose);
         for on in &covered.exercised {
             let label = format!("{}  ", link(&on.dut, &on.transport));
-            put(&mut text, 4, &label, &cases(on, verbose));
+            put(&mut text, 4, &label, &cases(on, covered, verbose));
         }
     }
     if exercised.is_empty() {
@@ -119,11 +119,14 @@ fn head(text: &mut String, covered: &Covered, verbose: bool) {
 }
 
 /// How many cases, the first of them, and those that show it broken.
-fn cases(on: &Exercised, verbose: bool) -> String {
+fn cases(on: &Exercised, covered: &Covered, verbose: bool) -> String {
+    // First those that are about it; it may hold in many more.
+    let mut named = on.cases.clone();
+    named.sort_by_key(|case| !covered.judged_by.contains(case));
     let mut text = format!(
         "{}: {}",
         count(on.cases.len(), "case"),
-        few(&on.cases, most(verbose))
+        few(&named, most(verbose))
     );
     if !on.broken.is_empty() {
         text += &format!("; broken in {}", few(&on.broken, most(verbose)));

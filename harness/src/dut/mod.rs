@@ -242,6 +242,16 @@ impl Dut {
         })
     }
 
+    /// What is different about it on purpose, if it is a reference device.
+    pub fn difference(&self) -> Option<&Difference> {
+        match &self.how {
+            How::Native { difference, .. } => difference.as_ref(),
+            How::Qemu(qemu) => qemu.difference.as_ref(),
+            How::Emulated(emulated) => emulated.difference.as_ref(),
+            How::Board(_) | How::Exec(_) | How::Wait => None,
+        }
+    }
+
     /// The kind of target in one word.
     pub fn kind(&self) -> &'static str {
         match &self.how {
@@ -265,6 +275,15 @@ impl Dut {
             }
             How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
         }
+    }
+
+    /// The password of the network that a board is given: its console may tell it.
+    pub(crate) fn network_password(&self) -> Option<String> {
+        let How::Board(board) = &self.how else {
+            return None;
+        };
+        let name = board.file.wifi.as_ref()?.password_env.as_ref()?;
+        std::env::var(name).ok().filter(|value| !value.is_empty())
     }
 
     /// The version that the device must tell, where the harness knows what it runs.

@@ -166,6 +166,27 @@ fn annotations(record: &Record, workspace: &Workspace) -> String {
     }
     let cases = record.cases.iter().filter(|case| is_red(case));
     errors.extend(cases.map(|case| of_case(case, workspace)));
+    let mut warnings: Vec<String> = Vec::new();
+    for answer in &record.answers {
+        let kind = if answer.fails { "error" } else { "warning" };
+        let place = workspace.name(&answer.file).map(|file| (file, 1));
+        let title = format!(
+            "{} answer {}",
+            lines::answer_word(answer.state),
+            answer.snapshot
+        );
+        let changes: Vec<String> = answer.changes.iter().map(ToString::to_string).collect();
+        let changes = changes.iter().map(|change| clean::line(change, EVIDENCE));
+        let mut text = changes.take(MOST).collect::<Vec<_>>().join("\n");
+        if text.is_empty() {
+            text = clean::line(&answer.file, EVIDENCE);
+        }
+        let told = command(kind, place, &title, &text);
+        match answer.fails {
+            true => errors.push(told),
+            false => warnings.push(told),
+        }
+    }
     if errors.is_empty()
         && let Some(meaning) = exit_meaning(summary)
     {
@@ -183,7 +204,7 @@ fn annotations(record: &Record, workspace: &Workspace) -> String {
             }
         }
     }
-    let warnings = warned.iter().map(|(case, finding)| {
+    warnings.extend(warned.iter().map(|(case, finding)| {
         let place = place(case, workspace);
         let title = format!(
             "WARN {} {}",
@@ -191,8 +212,8 @@ fn annotations(record: &Record, workspace: &Workspace) -> String {
             case.case
         );
         command("warning", place, &title, &evidence(finding))
-    });
-    capped("error", errors) + &capped("warning", warnings.collect())
+    }));
+    capped("error", errors) + &capped("warning", warnings)
 }
 
 fn of_case(case: &CaseReport, workspace: &Workspace) -> String {

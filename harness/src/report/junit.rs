@@ -21,7 +21,7 @@
 //! `system-out` of the suite. Some readers show the one, some the other.
 //!
 //! What belongs to no case - no device came, the run was cut short, nothing ran, the baseline is
-//! stale - stands in a suite `run`, so that this file is never greener than the exit code.
+//! stale, answers are not as reviewed - stands in a suite `run`, so that this file is never greener than the exit code.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,6 +38,7 @@ use super::json::{Record, Recorder, write_file};
 use super::lines::{self, Status};
 use super::summary::exit_meaning;
 use crate::event::{CaseReport, Event, Summary};
+use crate::snapshots::AnswerReport;
 
 /// Most characters of one text of evidence in a body.
 const EVIDENCE: usize = 4_000;
@@ -100,7 +101,11 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
     let green = !suites
         .iter()
         .any(|suite: &TestSuite| suite.errors() + suite.failures() > 0);
-    suites.push(suite("run", timestamp, of_the_run(&record.summary, green)));
+    suites.push(suite(
+        "run",
+        timestamp,
+        of_the_run(&record.summary, &record.answers, green),
+    ));
 
     let mut report = Report::new();
     // Readers take a suite without cases for a mistake.
@@ -276,7 +281,7 @@ fn testcase(
 }
 
 /// What belongs to the run and to no case; `green` when no case is red.
-fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
+fn of_the_run(summary: &Summary, answers: &[AnswerReport], green: bool) -> Vec<TestCase> {
     let meaning = exit_meaning(summary).unwrap_or_default();
     let mut cases = Vec::new();
     let mut error = |name: &str, message: &str, body: &str| {
@@ -317,6 +322,17 @@ fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
             },
         ));
     }
+    let failing: Vec<&AnswerReport> = answers.iter().filter(|answer| answer.fails).collect();
+    if summary.exit != 0 && !failing.is_empty() {
+        cases.push(run_case(
+            "answers",
+            TestResult::Failure {
+                type_: "answer-changed".to_owned(),
+                message: xml_attribute(&changed(&failing)),
+                cause: Some(xml_cdata(&differences(&failing))),
+            },
+        ));
+    }
     if summary.exit != 0 && green && cases.is_empty() {
         cases.push(run_case(
             "exit",
@@ -328,6 +344,34 @@ fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
         ));
     }
     cases
+}
+
+/// Answers that are not as reviewed, in a line.
+fn changed(answers: &[&AnswerReport]) -> String {
+    let first = answers[0];
+    let what = first.changes.first();
+    let what = what.map_or_else(
+        || lines::answer_word(first.state).to_lowercase(),
+        |change| clean::line(&change.to_string(), MESSAGE),
+    );
+    let more = match answers.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("answer changed: {}: {what}{more}", first.snapshot)
+}
+
+fn differences(answers: &[&AnswerReport]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        let word = lines::answer_word(answer.state);
+        text += &format!("{word:<13}{}\n", answer.snapshot);
+        for (label, value, _) in lines::answer(answer, EVIDENCE, usize::MAX) {
+            text += &format!("{label:<13}{value}\n");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn run_case(name: &str, result: TestResult) -> TestCase {
@@ -365,6 +409,13 @@ fn body(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> Stri
             text += &format!("{label:<13}{value}\n");
         }
         text.push('\n');
+    }
+    if let (true, Some(transcript)) = (case.findings.is_empty(), &case.transcript) {
+        text += &format!(
+            "{:<13}{}\n",
+            "transcript",
+            clean::line(transcript, EVIDENCE)
+        );
     }
     if failures.is_empty() {
         text += &format!("{:<13}{}\n", "repro", case.repro);

@@ -33,6 +33,9 @@ const CELL: usize = 160;
 const EVIDENCE: usize = 2_000;
 const TROUBLE: usize = 2_000;
 
+/// Most changes of an answer that are named in the table.
+const CHANGES: usize = 4;
+
 /// Most requirements and stale entries that are named.
 const NAMED: usize = 20;
 
@@ -76,6 +79,7 @@ pub fn render(record: &Record, catalogue: &Catalogue, limit: usize) -> String {
             );
         }
     }
+    answers(&mut text, record, limit);
     rest(&mut text, record);
     // Whatever else there may be too much of: a page that is too large is shown to nobody.
     if text.len() > limit {
@@ -266,6 +270,55 @@ fn block(case: &CaseReport, catalogue: &Catalogue) -> String {
         plain(&case.case),
         fence(&rows.join("\n")),
     )
+}
+
+/// Answers that are not as people have reviewed them.
+fn answers(text: &mut String, record: &Record, limit: usize) {
+    if record.answers.is_empty() {
+        return;
+    }
+    text.push_str("### Answers\n\n");
+    if let Some(all) = &record.summary.answers {
+        let _ = writeln!(text, "{}.\n", lines::answers(all));
+    }
+    text.push_str("| Answer | On | What changed |\n|---|---|---|\n");
+    for answer in record.answers.iter().take(ROWS) {
+        let changes: Vec<String> = answer.changes.iter().map(ToString::to_string).collect();
+        let on = match &*answer.transport {
+            "" => clean::visible(&answer.dut).into_owned(),
+            transport => lines::link(&answer.dut, transport),
+        };
+        let _ = writeln!(
+            text,
+            "| {}{} {} | {} | {} |",
+            lines::answer_word(answer.state),
+            if answer.fails { "" } else { " (allowed)" },
+            code(&answer.snapshot),
+            plain(&on),
+            code_long(&few(&changes, CHANGES)),
+        );
+    }
+    if let Some(more @ 1..) = record.answers.len().checked_sub(ROWS) {
+        let _ = writeln!(text, "\n{} not in the table.", count(more, "more answer"));
+    }
+    text.push('\n');
+    for answer in &record.answers {
+        let rows = lines::answer(answer, CELL, ROWS).into_iter();
+        let rows: Vec<String> = rows
+            .map(|(label, value, _)| format!("{label:<13}{value}").trim_end().to_owned())
+            .collect();
+        let block = format!(
+            "<details><summary>{} {}</summary>\n\n{}\n</details>\n\n",
+            lines::answer_word(answer.state),
+            plain(&answer.snapshot),
+            fence(&rows.join("\n")),
+        );
+        if text.len() + block.len() + END > limit {
+            break;
+        }
+        *text += &block;
+    }
+    text.push_str("`cargo insta review` shows what waits, and accepts what is meant.\n\n");
 }
 
 /// What is good to know, and where it came from.

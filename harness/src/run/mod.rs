@@ -35,6 +35,7 @@ use crate::event::{CaseReport, DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
 use crate::recording::Recorded;
 use crate::report::Reporters;
+use crate::snapshots::{Answers, review};
 
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
@@ -141,7 +142,20 @@ pub async fn run(
             Err(refusal) => error = Some(RunError::Unreadable(refusal.to_string())),
         }
     }
+    let complete = error.is_none() && !interrupted;
+    let answers = plan.snapshots.as_ref().map(|setup| {
+        let (changed, answers, trouble) = review(plan, setup, &cases, complete);
+        for report in changed {
+            reporters.event(&Event::AnswerChanged(Box::new(report)));
+        }
+        for text in trouble {
+            reporters.event(&Event::Notice { text });
+        }
+        answers
+    });
     let mut summary = tally.summary();
+    // Where no step asked for an answer there is nothing to tell.
+    summary.answers = answers.filter(|answers| *answers != Answers::default());
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     summary.interrupted = interrupted;
@@ -149,6 +163,12 @@ pub async fn run(
     summary.folder = plan.folder.display().to_string();
     summary.exit = exit_code(&summary);
     let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
+    if summary.exit == crate::exit::CONFORMING
+        && answers.is_some_and(|answers| answers.unwritten > 0)
+    {
+        // Who asked for files must not take their absence for what was to be in them.
+        summary.exit = crate::exit::BENCH;
+    }
     // Of a part only the whole can tell: all of it may be about what this device has not.
     if plan.basis.shard.is_none() && selected && shows_nothing(&summary, &cases) {
         summary.exit = crate::exit::NOTHING_RAN;
@@ -171,6 +191,7 @@ pub fn exit_code(summary: &Summary) -> u8 {
     let conforming = summary.failed == 0
         && summary.inconclusive == 0
         && summary.unexercised.is_empty()
+        && summary.answers.is_none_or(|answers| answers.failed == 0)
         && summary.stale.is_empty();
     if summary.interrupted {
         crate::exit::INTERRUPTED

@@ -1,14 +1,13 @@
 //! What programs read is what the schemas in `harness/schema` describe: all of it, and nothing else.
 
-mod support;
-
 use jsonschema::Validator;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
-use support::{Done, Place};
 
-const REPORT: &str = include_str!("../schema/report.schema.json");
-const EVENTS: &str = include_str!("../schema/events.schema.json");
+use crate::support::{Done, Place};
+
+const REPORT: &str = include_str!("../../schema/report.schema.json");
+const EVENTS: &str = include_str!("../../schema/events.schema.json");
 
 fn report_schema() -> Value {
     serde_json::from_str(REPORT).unwrap()
@@ -179,6 +178,59 @@ fn known_and_stale_failures_are_as_described() {
     assert_eq!(
         report["summary"]["stale"].as_array().unwrap().len(),
         1,
+        "{report}"
+    );
+}
+
+#[test]
+fn changed_answers_are_as_described() {
+    let place = Place::new();
+    let reviewed = include_str!("../../../snapshots/native/call/unknown-tool.snap");
+    let other = reviewed.replace("-32602", "-32000");
+    assert_ne!(other, reviewed);
+    place.write("snapshots/native/call/unknown-tool.snap", other);
+    let args = [
+        "run",
+        "--format",
+        "json",
+        "--only",
+        "call/unknown-tool",
+        "--snapshots",
+        "check",
+    ];
+    let done = place.hil(args).without_env("CI").end().exits(1);
+    let report = check(&place, &done, &["answer-changed"]);
+    assert_eq!(
+        report["answers"][0]["changes"][0]["kind"],
+        "error code changed"
+    );
+}
+
+#[test]
+fn a_part_of_a_run_and_what_it_is_joined_to_are_as_described() {
+    let place = Place::new();
+    for (out, shard) in [("one", "1/2"), ("two", "2/2")] {
+        let args = [
+            "run", "--format", "json", "--only", "ids/", "--seed", "7", "--out", out,
+        ];
+        let done = place
+            .hil(args.iter().chain(&["--shard", shard]))
+            .end()
+            .exits(0);
+        let validator = closed(events_schema());
+        done.events()
+            .iter()
+            .for_each(|event| holds(&validator, event));
+    }
+    place
+        .hil(["merge", "one/latest", "two/latest", "--out", "joined"])
+        .end()
+        .exits(0);
+    let report: Value = serde_json::from_str(&place.read("joined/report.json")).unwrap();
+    holds(&closed(report_schema()), &report);
+    assert_eq!(
+        report["run"]["joined"].as_array().map(Vec::len),
+        Some(2),
         "{report}"
     );
 }
