@@ -11,6 +11,10 @@ mod support;
 #[path = "outputs/trouble.rs"]
 mod trouble;
 
+use std::fs::File;
+use std::io::Read;
+
+use serialport::{SerialPort, TTYPort};
 use support::{Done, Hil, Place};
 
 /// A run as a job of GitHub sees it.
@@ -136,4 +140,55 @@ fn without_github_there_are_no_commands() {
     let done = place.hil(["run", "--only", "ids/zero"]).end().exits(0);
     assert!(commands(&done).is_empty(), "{done}");
     assert!(!place.path("step.md").exists());
+}
+
+/// What a terminal gets of a run, standard output and standard error together.
+fn on_a_terminal(place: &Place, ci: bool) -> String {
+    let (mut master, slave) = TTYPort::pair().expect("a terminal");
+    master.set_timeout(support::LATEST).unwrap();
+    let path = slave.name().expect("a name");
+    let open = || {
+        File::options()
+            .write(true)
+            .open(&path)
+            .expect("the terminal opens")
+    };
+    let mut hil = place.hil(["run", "--only", "ids/"]);
+    hil.0.stdout(open()).stderr(open()).env_remove("CI");
+    if ci {
+        hil.0.env("CI", "true");
+    }
+    let mut child = hil.0.spawn().expect("the program starts");
+    // The command holds the terminal open, too.
+    drop((hil, slave));
+    let (mut text, mut part) = (Vec::new(), [0; 4096]);
+    // The end of a terminal that nobody has any more is an error.
+    while let Ok(length @ 1..) = master.read(&mut part) {
+        text.extend(&part[..length]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn progress_is_for_terminals_and_for_nobody_else() {
+    let place = Place::new();
+    let live = on_a_terminal(&place, false);
+    assert!(live.contains("\u{1b}[2K Running [   1/"), "{live}");
+    assert!(live.contains("/s, about "), "{live}");
+    let (_, last) = live.rsplit_once("\u{1b}[2K").unwrap();
+    assert!(
+        last.starts_with(" Summary ["),
+        "the line is taken away again\n{live}"
+    );
+    let in_ci = on_a_terminal(&place, true);
+    assert!(
+        in_ci.contains(" Summary [") && !in_ci.contains("Running"),
+        "{in_ci}"
+    );
+    let piped = place.hil(["run", "--only", "ids/"]).end().exits(0);
+    assert!(
+        !piped.stdout.contains("Running") && piped.stderr.is_empty(),
+        "{piped}"
+    );
 }

@@ -325,6 +325,37 @@ fn progress_tells_rate_and_time_left() {
     );
 }
 
+/// Tells each write.
+struct Told(std::sync::mpsc::Sender<()>);
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.send(());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn progress_lives_while_nothing_happens() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let report = Shared::default();
+    let progress = Progress::new(Told(tell), 80, false);
+    let mut terminal = Terminal::new(report.clone(), report, style()).live(progress);
+    terminal.event(&Event::RunStarted(started())).unwrap();
+    let drawn = || told.recv_timeout(Duration::from_secs(60));
+    drawn().expect("it is put up");
+    while told.try_recv().is_ok() {}
+    drawn().expect("it is drawn again by itself");
+    // Nothing draws when nobody reports any more.
+    drop(terminal);
+    while drawn().is_ok() {}
+    assert!(told.recv().is_err());
+}
+
 #[test]
 fn exit_codes_have_a_meaning() {
     assert_eq!(exit_meaning(&green()), None);

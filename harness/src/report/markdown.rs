@@ -139,10 +139,10 @@ pub(super) fn leading(case: &CaseReport) -> Option<&Finding> {
 fn devices(text: &mut String, record: &Record) {
     text.push_str("| Device | Stands on | Told by the device |\n|---|---|---|\n");
     for info in &record.run.duts {
-        let ready = record.duts.iter();
-        let ready = ready
-            .filter(|ready| ready.dut == info.name && ready.transport == info.transport)
-            .next_back();
+        let ready = record
+            .duts
+            .iter()
+            .rfind(|ready| ready.dut == info.name && ready.transport == info.transport);
         let mut told: Vec<String> = Vec::new();
         if let Some(ready) = ready {
             let server = ready.server.as_ref();
