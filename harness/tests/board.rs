@@ -20,6 +20,9 @@ const IDLE: &str = "I (950) StateMachine: State: activating -> idle";
 /// What a board does.
 #[derive(Debug, Clone, Copy, Default)]
 struct Manner {
+    /// Whether it lives as stock firmware does, to the last connection: then it says and does the rest
+    /// of this by itself.
+    is_stock: bool,
     /// What its console says at a boot.
     boot: &'static [&'static str],
     /// Whether it dials when it has booted, and when its button is pressed.
@@ -31,6 +34,7 @@ struct Manner {
 }
 
 const STOCK: Manner = Manner {
+    is_stock: false,
     boot: &[WIFI, IP, IDLE],
     dials: (false, true),
     ends_at: None,
@@ -99,19 +103,31 @@ impl Board {
                 for line in self.manner.boot {
                     say(&self.port, line);
                 }
-                self.manner.dials.0
+                self.manner.dials.0 || self.manner.is_stock
             }
             _ => self.manner.dials.1,
         };
+        if let Some(button) = self
+            .device
+            .as_mut()
+            .and_then(|device| device.stdin.as_mut())
+        {
+            writeln!(button, "button").unwrap();
+        }
         if dials && self.device.is_none() {
             self.dial();
         }
     }
 
     fn dial(&mut self) {
+        let (life, button) = match self.manner.is_stock {
+            true => (Some("--stock"), Stdio::piped()),
+            false => (None, Stdio::null()),
+        };
         let mut device = Command::new(native())
+            .args(life)
             .env("MCP_HIL_OTA_URL", &self.ota_url)
-            .stdin(Stdio::null())
+            .stdin(button)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -185,6 +201,27 @@ fn a_stock_board_is_made_to_dial_when_it_has_come_up() {
     for told in ["power cycled", "trigger: its trigger command was run"] {
         assert!(transcript.contains(told), "{told}: {transcript}");
     }
+}
+
+/// It never dials by itself, also not after the cases that drop its connection.
+#[test]
+fn the_suite_gets_stock_firmware_to_dial_whenever_it_takes_a_press() {
+    let place = Place::new();
+    Board::attach(
+        &place,
+        Manner {
+            is_stock: true,
+            boot: &[],
+            dials: (false, false),
+            ..STOCK
+        },
+    );
+    run(&place, &["--strict"]).end().exits(0);
+    let report = place.both_reports();
+    assert!(report["summary"]["passed"].as_u64().unwrap() > 100);
+    let log = place.read("target/mcp-hil/latest/console.log");
+    let presses = log.matches("idle -> connecting").count();
+    assert!(presses > 2, "{presses} presses: {log}");
 }
 
 #[test]
