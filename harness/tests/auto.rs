@@ -15,7 +15,9 @@ fn bin(place: &Place, programs: &[&str]) -> PathBuf {
         std::fs::set_permissions(program, executable).unwrap();
     }
     std::fs::create_dir_all(place.path("bin")).unwrap();
-    symlink("/bin/sh", place.path("bin/sh")).unwrap();
+    if !place.path("bin/sh").exists() {
+        symlink("/bin/sh", place.path("bin/sh")).unwrap();
+    }
     place.path("bin")
 }
 

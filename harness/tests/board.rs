@@ -20,6 +20,9 @@ const IDLE: &str = "I (950) StateMachine: State: activating -> idle";
 /// What a board does.
 #[derive(Debug, Clone, Copy, Default)]
 struct Manner {
+    /// Whether it lives as stock firmware does, to the last connection: then it says and does the rest
+    /// of this by itself.
+    is_stock: bool,
     /// What its console says at a boot.
     boot: &'static [&'static str],
     /// Whether it dials when it has booted, and when its button is pressed.
@@ -31,6 +34,7 @@ struct Manner {
 }
 
 const STOCK: Manner = Manner {
+    is_stock: false,
     boot: &[WIFI, IP, IDLE],
     dials: (false, true),
     ends_at: None,
@@ -44,6 +48,7 @@ type Port = Arc<Mutex<Option<(TTYPort, TTYPort)>>>;
 /// A board that takes orders from a named pipe: `power <url>`, and `press`.
 struct Board {
     manner: Manner,
+    path: PathBuf,
     port: Port,
     ota_url: String,
     device: Option<Child>,
@@ -53,12 +58,17 @@ impl Board {
     /// Plugs one in, and writes the file of it.
     fn attach(place: &Place, manner: Manner) -> PathBuf {
         let (board, host) = TTYPort::pair().unwrap();
-        let path = host.name().unwrap();
+        // Copies, for no program that is started meanwhile gets those.
+        let [board, host] = [board, host].map(|end| end.try_clone_native().unwrap());
+        // Another terminal may get the name of one that is gone.
+        let path = place.path("port");
+        std::os::unix::fs::symlink(host.name().unwrap(), &path).unwrap();
         let orders = place.path("orders");
         let mode = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
         nix::unistd::mkfifo(&orders, mode).unwrap();
         let mut board = Self {
             manner,
+            path: path.clone(),
             port: Arc::new(Mutex::new(Some((board, host)))),
             ota_url: String::new(),
             device: None,
@@ -72,12 +82,13 @@ impl Board {
             }
         });
         let file = format!(
-            "name = \"desk\"\ntarget = \"board\"\n[board]\nport = \"{path}\"\n\
+            "name = \"desk\"\ntarget = \"board\"\n[board]\nport = \"{}\"\n\
              [board.power]\ncycle = 'echo \"power $MCP_HIL_OTA_URL\" > orders'\n\
-             [board.trigger]\nkind = \"command\"\ncommand = 'echo press > orders'\n"
+             [board.trigger]\nkind = \"command\"\ncommand = 'echo press > orders'\n",
+            path.display()
         );
         place.write("desk.toml", file);
-        path.into()
+        path
     }
 
     fn obey(&mut self, order: &str) {
@@ -92,24 +103,37 @@ impl Board {
                 for line in self.manner.boot {
                     say(&self.port, line);
                 }
-                self.manner.dials.0
+                self.manner.dials.0 || self.manner.is_stock
             }
             _ => self.manner.dials.1,
         };
+        if let Some(button) = self
+            .device
+            .as_mut()
+            .and_then(|device| device.stdin.as_mut())
+        {
+            writeln!(button, "button").unwrap();
+        }
         if dials && self.device.is_none() {
             self.dial();
         }
     }
 
     fn dial(&mut self) {
+        let (life, button) = match self.manner.is_stock {
+            true => (Some("--stock"), Stdio::piped()),
+            false => (None, Stdio::null()),
+        };
         let mut device = Command::new(native())
+            .args(life)
             .env("MCP_HIL_OTA_URL", &self.ota_url)
-            .stdin(Stdio::null())
+            .stdin(button)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let console = BufReader::new(device.stdout.take().unwrap());
         let (port, ends_at) = (self.port.clone(), self.manner.ends_at);
+        let path = self.path.clone();
         let pid = nix::unistd::Pid::from_raw(i32::try_from(device.id()).unwrap());
         std::thread::spawn(move || {
             for line in console.lines().map_while(Result::ok) {
@@ -120,6 +144,7 @@ impl Board {
                 {
                     if unplugged {
                         // Its power comes by the same cable.
+                        let _ = std::fs::remove_file(&path);
                         port.lock().unwrap().take();
                     }
                     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -178,6 +203,27 @@ fn a_stock_board_is_made_to_dial_when_it_has_come_up() {
     }
 }
 
+/// It never dials by itself, also not after the cases that drop its connection.
+#[test]
+fn the_suite_gets_stock_firmware_to_dial_whenever_it_takes_a_press() {
+    let place = Place::new();
+    Board::attach(
+        &place,
+        Manner {
+            is_stock: true,
+            boot: &[],
+            dials: (false, false),
+            ..STOCK
+        },
+    );
+    run(&place, &["--strict"]).end().exits(0);
+    let report = place.both_reports();
+    assert!(report["summary"]["passed"].as_u64().unwrap() > 100);
+    let log = place.read("target/mcp-hil/latest/console.log");
+    let presses = log.matches("idle -> connecting").count();
+    assert!(presses > 2, "{presses} presses: {log}");
+}
+
 #[test]
 fn over_mqtt_a_board_dials_by_itself() {
     let place = Place::new();
@@ -231,10 +277,8 @@ fn a_port_that_another_program_uses_ends_the_run_before_it_begins() {
         .open_native()
         .unwrap();
     let done = run(&place, &["--only", "ids/"]).end().exits(3);
-    assert!(
-        format!("{done}").contains("another program uses it"),
-        "{done}"
-    );
+    let told = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("another program uses it"), "{done}");
     drop(theirs);
 }
 

@@ -526,7 +526,7 @@ impl Lane<'_, '_> {
         if session.crashed && matches!(self.plan.symbols, Some(Ok(_))) {
             session.wait_for_dump().await;
         }
-        session.wait_for_port().await;
+        session.wait_for_port(end == Exchange::Gone).await;
         end
     }
 

@@ -267,6 +267,15 @@ impl Board {
         self.run.as_ref()?.state.borrow().trouble.clone()
     }
 
+    /// Whether its port is there, as far as is known.
+    pub fn is_well(&self) -> bool {
+        let well = |run: &Run| {
+            let state = run.state.borrow();
+            !state.is_away && state.trouble.is_none()
+        };
+        self.run.as_ref().is_some_and(well)
+    }
+
     /// Whether its port is away, and may come back.
     pub fn is_away(&self) -> bool {
         let away = |run: &Run| {
