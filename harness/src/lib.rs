@@ -11,6 +11,7 @@
 pub mod backtrace;
 pub mod bridge;
 pub mod cli;
+pub mod coverage;
 pub mod diff;
 pub mod doctor;
 pub mod dut;

@@ -316,6 +316,8 @@ impl Plan {
             secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
             secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
         ];
+        let network = self.dut.network_password();
+        secrets.extend(network.map(|value| secret(&value, "${WIFI_PASSWORD}")));
         // A device inherits it, and may print it.
         let cloud = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
         if cloud.len() >= SHORTEST_TOKEN {

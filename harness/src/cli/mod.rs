@@ -1,5 +1,6 @@
 //! The command line: what commands there are, and in the modules below what arguments each one takes.
 
+mod coverage;
 mod diff;
 mod doctor;
 mod duts;
@@ -19,6 +20,7 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
+pub use coverage::CoverageArgs;
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
@@ -61,6 +63,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Join runs of several machines (shards, devices, transports) to one report
     Merge(MergeArgs),
+    /// Tell which requirements runs have exercised, by what, on which device, and which never
+    Coverage(CoverageArgs),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
