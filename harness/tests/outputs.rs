@@ -142,6 +142,61 @@ fn without_github_there_are_no_commands() {
     assert!(!place.path("step.md").exists());
 }
 
+#[test]
+fn every_failure_is_told_with_its_transcript_and_the_command_that_runs_it_again() {
+    let place = Place::new();
+    let args = [
+        "run",
+        "--mutant",
+        "error-code-string",
+        "--only",
+        "errors/",
+        "--only",
+        "ids/",
+        "--only",
+        "properties/ids",
+        "--cases",
+        "4",
+        "--summary",
+        "own.md",
+    ];
+    let done = on_github(&place, &args).end().exits(1);
+    let report = place.both_reports();
+    let junit = place.read("target/mcp-hil/latest/junit.xml");
+    let summary = place.read("own.md");
+    let red = report["cases"].as_array().unwrap().iter();
+    let red: Vec<_> = red.filter(|case| case["verdict"] == "fail").collect();
+    assert!(red.len() > 4);
+    for case in red {
+        let id = case["case"].as_str().unwrap();
+        let repro = match case["generated"]["failures"][0]["repro"].as_str() {
+            Some(followed) => followed,
+            None => case["repro"].as_str().unwrap(),
+        };
+        let transcript = case["transcript"].as_str().unwrap();
+        let block = |text: &str, begin: String, end: &str| {
+            let (_, rest) = text
+                .split_once(&begin)
+                .unwrap_or_else(|| panic!("no {begin}\n{text}"));
+            rest.split(end).next().unwrap().to_owned()
+        };
+        let blocks = [
+            block(&done.stdout, format!("native/ws    {id}"), "s] "),
+            block(&junit, format!("<testcase name=\"{id}\""), "</testcase>"),
+            block(
+                &summary,
+                format!("<summary>FAIL native/ws {id}</summary>"),
+                "</details>",
+            ),
+            block(&done.stdout, format!("title=FAIL native/ws {id}::"), "\n"),
+        ];
+        for block in blocks {
+            assert!(block.contains(repro), "no `{repro}` in {block}");
+            assert!(block.contains(transcript), "no `{transcript}` in {block}");
+        }
+    }
+}
+
 /// What a terminal gets of a run, standard output and standard error together.
 fn on_a_terminal(place: &Place, ci: bool) -> String {
     let (mut master, slave) = TTYPort::pair().expect("a terminal");

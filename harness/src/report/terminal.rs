@@ -287,6 +287,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     fn block(&mut self, case: &CaseReport, wanted: impl Fn(&Finding) -> bool) {
         // Evidence that was printed is named only; how often, by the line that names it.
         let mut again: Vec<(String, usize)> = Vec::new();
+        let mut shown = false;
         let mut failures: Vec<&Failure> = case.generated.iter().flat_map(|g| &g.failures).collect();
         let followed = !failures.is_empty();
         for finding in case.findings.iter().filter(|finding| wanted(finding)) {
@@ -323,6 +324,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             } else {
                 self.seen.insert(key, case.case.clone());
                 self.evidence(finding, case);
+                shown = true;
             }
             // Each failure is told with the finding that it was followed for.
             let of =
@@ -345,9 +347,12 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             self.page
                 .whole_row("again", &clean::visible(&(text + &times)));
         }
-        if let (true, Some(transcript)) = (case.findings.is_empty(), &case.transcript) {
-            self.page
-                .whole_row("transcript", &clean::line(transcript, EVIDENCE));
+        if let (false, Some(transcript)) = (shown, &case.transcript) {
+            let first = case.findings.iter().find(|finding| wanted(finding));
+            let seq = first.and_then(|finding| finding.seq);
+            let seq = seq.map_or_else(String::new, |seq| format!(" seq {seq}"));
+            let text = clean::line(transcript, EVIDENCE) + &seq;
+            self.page.whole_row("transcript", &text);
         }
         if !followed {
             self.page.whole_row("repro", &clean::visible(&case.repro));
