@@ -2,12 +2,14 @@
 //!
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
-//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
+//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two;
+//! [`baseline`] makes a list of known failures out of one.
 //! [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
 pub mod backtrace;
+pub mod baseline;
 pub mod bridge;
 pub mod cli;
 pub mod diff;

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs, ReplayArgs, RunArgs,
-    SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs,
+    ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::plan::{Plan, Refusal};
@@ -17,7 +17,8 @@ use mcp_hil::replay::Replay;
 use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve, setup, sut,
+    baseline, bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve,
+    setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
             print(text);
             exit
         }),
+        Command::Baseline(BaselineCommand::New(args)) => baseline::new(&args).map(print),
+        Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {

@@ -273,6 +273,7 @@ impl Plan {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &self.today,
+            firmware: None,
             symbols: self.symbols.as_ref().and_then(|it| it.as_deref().ok()),
         }
     }

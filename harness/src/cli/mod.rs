@@ -1,5 +1,6 @@
 //! The command line: what commands there are, and in the modules below what arguments each one takes.
 
+mod baseline;
 mod diff;
 mod doctor;
 mod duts;
@@ -17,6 +18,7 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
+pub use baseline::{BaselineArgs, BaselineCommand};
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
@@ -55,6 +57,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
     Diff(DiffArgs),
+    /// Write the list of known failures off a run, or bring one up to date with it
+    #[command(subcommand)]
+    Baseline(BaselineCommand),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),

@@ -25,6 +25,7 @@ mod twin;
 
 use std::time::Instant;
 
+use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Transport};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
@@ -40,6 +41,7 @@ pub(crate) use lane::clock;
 pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
+pub(crate) use summary::failing;
 
 /// Why a run, or the rest of it, could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +108,9 @@ pub async fn run(
         let text = format!("places of a panic are told as addresses: {why}");
         reporters.event(&Event::Notice { text });
     }
+    if let Some(baseline) = &plan.baseline {
+        notice_unreviewed(baseline, reporters);
+    }
     let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
     let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
     for transport in &plan.transports {
@@ -115,7 +120,13 @@ pub async fn run(
         let end = lane::run(plan, *transport, reporters, interrupt.clone()).await;
         end.cases.iter().for_each(|case| tally.case(case));
         if let Some(facts) = &end.facts {
-            tally.device(&plan.dut.name, transport.name(), &facts.capabilities);
+            let firmware = end.firmware.clone();
+            tally.device(
+                &plan.dut.name,
+                transport.name(),
+                &facts.capabilities,
+                firmware,
+            );
         }
         cases.extend(end.cases);
         (error, interrupted) = (end.error, end.interrupted);
@@ -151,6 +162,19 @@ pub async fn run(
     }
     reporters.event(&Event::RunFinished(summary.clone()));
     summary
+}
+
+/// Says which entries of a baseline nobody has read yet: until then they hide what nobody decided to.
+pub(crate) fn notice_unreviewed(baseline: &Baseline, reporters: &mut Reporters<'_>) {
+    let names: Vec<String> = baseline.unreviewed().collect();
+    if !names.is_empty() {
+        let text = format!(
+            "entries of the baseline that nobody has reviewed yet: {}; read them, say why in `reason`, and \
+             take `review = true` out",
+            names.join(", ")
+        );
+        reporters.event(&Event::Notice { text });
+    }
 }
 
 /// The exit code that a summary amounts to.

@@ -16,6 +16,9 @@ pub(super) const MUTANTS: &[Mutant] = &[mutant(
     stock,
 )];
 
+/// The version that it tells.
+const VERSION: &str = "2.4.2";
+
 /// What stock firmware says to a cursor that it does not know; two spaces, for want of a name.
 const UNKNOWN_CURSOR: &str = "Failed to add tool  because of payload size limit";
 
@@ -28,6 +31,9 @@ fn stock() -> Defect {
         if payload["method"].is_string() {
             // It sends none of the notifications that documents describe.
             return Flow::Drop;
+        }
+        if payload["result"]["serverInfo"].is_object() {
+            payload["result"]["serverInfo"]["version"] = VERSION.into();
         }
         if payload["result"]["isError"] == Value::Bool(true) {
             let text = payload["result"]["content"][0]["text"].take();
