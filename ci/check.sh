@@ -17,6 +17,15 @@ step() {
     "$@" || failed "$?" "$*"
 }
 
+# The command must fail, and tell a case that failed: what it tries has a defect.
+finds() {
+    if "$@" >"$target/finds.log" 2>&1 || ! grep -q 'FAIL \[' "$target/finds.log"; then
+        cat "$target/finds.log"
+        echo "expected a failed case: $*"
+        return 1
+    fi
+}
+
 failed() {
     [ "$status" -ne 0 ] || status=$1
     failed_steps+="failed: $2"$'\n'
@@ -31,6 +40,10 @@ step ci/workflows.sh
 step ci/firmware.sh
 step cargo run --release -- run --dut native --transport both --junit "$target/mcp-hil/junit.xml"
 step cargo run --release -- self-test --quick
+hil=(cargo test -p mcp-hil --features hil --test hil --)
+step env MCP_HIL_DUT=native "${hil[@]}" ::list::
+step finds env MCP_HIL_DUT=native MCP_HIL_RUN_ARGS="--mutant id-int32-saturated" \
+    "${hil[@]}" native::websocket::ids::
 
 printf '\n== cargo test --workspace\n'
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || failed "$?" "cargo test --workspace"

@@ -1,9 +1,15 @@
 //! The one stream of events that a run produces; reporters are folds over it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::identity::Identity;
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
+
+use crate::shard::Shard;
+use crate::snapshots::{AnswerReport, Answers};
 
 /// Version of the event stream and of `report.json`. It grows when a member changes its meaning
 /// or goes away; new members do not change it.
@@ -30,6 +36,8 @@ pub enum Event {
     CaseFinished(CaseReport),
     /// An answer that came after a case was judged changed its verdict; replaces the earlier report.
     CaseRevised(CaseReport),
+    /// An answer is not as people have reviewed it, or nobody has.
+    AnswerChanged(Box<AnswerReport>),
     /// Something that people should know, and that is no verdict.
     Notice {
         /// The text.
@@ -60,6 +68,36 @@ pub struct RunStarted {
     pub duts: Vec<DutInfo>,
     /// How many cases are planned.
     pub cases: usize,
+    /// What it stands on, for joining it with others; gateways have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
+    /// The runs that it was joined of, each by the name of its folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
+}
+
+/// What the verdicts of a run stand on: only runs on the same are one when they are joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// SHA-256 of the requirements in force.
+    pub requirements: String,
+    /// SHA-256 of the cases, as they are carried out.
+    pub scenarios: String,
+    /// Arguments that change what is tried, or what is said of it, each as it would be typed.
+    pub options: Vec<String>,
+    /// Known failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// SHA-256 of the image that the device runs, where the harness has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Ids of all selected cases, those of other shards too, in the order in which they run.
+    pub selected: Vec<String>,
+    /// Whether that is the whole suite.
+    pub whole_suite: bool,
+    /// Which part of them is this run's; all where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 /// A device under test, as planned.
@@ -67,7 +105,7 @@ pub struct RunStarted {
 pub struct DutInfo {
     /// Its name: that of its target, or the name in its file.
     pub name: String,
-    /// How it is run: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
+    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec` or `wait`.
     pub target: String,
     /// The transport.
     pub transport: String,
@@ -247,6 +285,12 @@ pub struct Summary {
     pub known_unexercised: Vec<String>,
     /// Baseline entries that no longer hold, each with the reason.
     pub stale: Vec<String>,
+    /// How the answers compare with the reviewed ones; absent where they were not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
+    /// What each device (`dut/transport`) showed that it can do, until the end of the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capabilities: BTreeMap<String, BTreeSet<String>>,
     /// How long the run took, in microseconds.
     pub took_us: u64,
     /// Whether it was cut short by Ctrl-C.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use mcp_hil_rig::flash::{Chip, FlashImage, ImageError, ImageParts};
 
-use crate::cli::{BuildArgs, ImageArgs, ImageSize};
+use crate::cli::{BuildArgs, ImageArgs, ImageSize, NvsArgs};
 use crate::dut::image::place;
 use crate::plan::Refusal;
 
@@ -130,6 +130,29 @@ pub fn image(args: &ImageArgs) -> Result<String, Refusal> {
         args.output.display()
     ));
     Ok(text)
+}
+
+/// Makes an image of the partition of settings: a line that names it, and never what is in it.
+///
+/// # Errors
+///
+/// A setting is none that stock firmware takes, or the file cannot be written.
+pub fn nvs(args: &NvsArgs) -> Result<String, Refusal> {
+    let settings = crate::flash::settings(&args.settings)?;
+    let image = settings
+        .image(args.size as usize)
+        .map_err(|error| Refusal {
+            text: error.to_string(),
+            exit: crate::exit::USAGE,
+        })?;
+    std::fs::write(&args.output, &image).map_err(|error| {
+        Refusal::bench(
+            format!("cannot write `{}`: {error}", args.output.display()),
+            "name a file in a folder that is there, with `--output`",
+        )
+    })?;
+    let (count, size, file) = (settings.iter().count(), image.len(), args.output.display());
+    Ok(format!("{count} settings in {size} bytes  {file}\n"))
 }
 
 /// The file that is at fault stands before what is wrong.

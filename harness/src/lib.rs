@@ -2,9 +2,10 @@
 //!
 //! The flow: [`cli`] reads arguments into a [`plan`], [`run`] carries it out and turns what
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
-//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two;
+//! [`snapshots`] compares what was said with what people have reviewed.
+//! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
 //! [`baseline`] makes a list of known failures out of one.
-//! [`serve`] stands beside it:
+//! [`merge`] joins runs of several machines; [`shard`] says which part is whose. [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
@@ -20,9 +21,13 @@ pub mod event;
 pub mod exit;
 pub mod explain;
 pub mod firmware;
+pub mod flash;
 pub mod gateway;
+pub mod hil;
+pub mod merge;
 pub mod mqtt;
 pub mod plan;
+pub mod program;
 pub mod random;
 pub mod recording;
 pub mod replay;
@@ -31,6 +36,8 @@ pub mod run;
 pub mod self_test;
 pub mod serve;
 pub mod setup;
+pub mod shard;
+pub mod snapshots;
 pub mod suite;
 pub mod sut;
 

@@ -8,17 +8,19 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, OutputArgs,
-    ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
+    OutputArgs, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
+use mcp_hil::merge::Merge;
 use mcp_hil::plan::{Plan, Refusal};
+use mcp_hil::recording::read_record;
 use mcp_hil::replay::Replay;
-use mcp_hil::report::{JunitFile, Ndjson, RecordFile, Reporters, Style, Terminal};
+use mcp_hil::report::{self, HtmlFile, JunitFile, Ndjson, Reporters, Sources, Style, Terminal};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    baseline, bridge, diff, doctor, duts, exit, explain, firmware, gateway, run, self_test, serve,
-    setup, sut,
+    baseline, bridge, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test,
+    serve, setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -38,8 +40,12 @@ fn main() -> ExitCode {
         }),
         Command::Baseline(BaselineCommand::New(args)) => baseline::new(&args).map(print),
         Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
+        Command::Merge(args) => merge_runs(&args),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
+        Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
+        Command::Flash(args) => flash::flash(&args, bar()).map(print),
+        Command::FlashWorker => flash_worker(),
         Command::Duts(args) => duts::duts(&args).map(|(text, exit)| {
             print(text);
             exit
@@ -60,6 +66,25 @@ fn main() -> ExitCode {
     }))
 }
 
+/// A bar is for people who watch.
+fn bar() -> flash::Bar {
+    match std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() {
+        true => flash::Bar::Shown,
+        false => flash::Bar::Hidden,
+    }
+}
+
+/// Its output is read by the process that started it, which also judges how it ends.
+fn flash_worker() -> Result<u8, Refusal> {
+    let done = mcp_hil_rig::flash::worker::work(std::io::stdin().lock(), std::io::stdout().lock());
+    done.map(|()| exit::CONFORMING).map_err(|error| {
+        Refusal::bench(
+            format!("cannot flash: {error}"),
+            "this command is for `mcp-hil flash`, which tells it what to do",
+        )
+    })
+}
+
 /// What a run tries.
 enum Job {
     Device(Box<Plan>),
@@ -76,12 +101,8 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
         Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
     };
     let runtime = runtime()?;
-    let mut reporters = reporters(&args.output, catalogue);
-    reporters.add("report.json", RecordFile::new(folder.join("report.json")));
-    reporters.add(
-        "junit.xml",
-        JunitFile::new(folder.join("junit.xml"), catalogue.clone()),
-    );
+    let mut reporters = reporters(&args.output, catalogue, folder)?;
+    report::add_files(&mut reporters, catalogue, sources(&args.output, folder));
     let summary = runtime.block_on(async {
         let interrupt = interrupted();
         match &job {
@@ -186,13 +207,30 @@ impl Stopping {
 
 fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
     let replay = Replay::open(args)?;
-    let mut reporters = reporters(&args.output, &replay.suite.catalogue);
+    let mut reporters = reporters(&args.output, &replay.suite.catalogue, &args.run)?;
     let summary = replay.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 
-/// The reporters that every command with verdicts has.
-fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'static> {
+fn merge_runs(args: &MergeArgs) -> Result<u8, Refusal> {
+    let merge = Merge::open(args)?;
+    let mut reporters = reporters(&args.output, &merge.catalogue, &merge.folder)?;
+    let sources = sources(&args.output, &merge.folder);
+    report::add_files(&mut reporters, &merge.catalogue, sources);
+    let summary = merge.run(&mut reporters);
+    Ok(ending(&reporters, summary.exit))
+}
+
+/// The reporters that every command with verdicts has; `folder` is that of the run.
+fn reporters(
+    output: &OutputArgs,
+    catalogue: &Arc<Catalogue>,
+    folder: &Path,
+) -> Result<Reporters<'static>, Refusal> {
+    // A mistake in it must not show only when the run is over.
+    if let Some(compare) = &output.compare {
+        read_record(compare)?;
+    }
     let mut reporters = Reporters::new(std::io::stderr());
     match output.format {
         Format::Json => reporters.add("standard output", Ndjson::new(std::io::stdout())),
@@ -221,7 +259,20 @@ fn reporters(output: &OutputArgs, catalogue: &Arc<Catalogue>) -> Reporters<'stat
         let name = path.display().to_string();
         reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
     }
-    reporters
+    if let Some(path) = &output.html {
+        let name = path.display().to_string();
+        let page = HtmlFile::new(path, catalogue.clone(), sources(output, folder));
+        reporters.add(name, page);
+    }
+    Ok(reporters)
+}
+
+/// Where the page gets what is no event.
+fn sources(output: &OutputArgs, folder: &Path) -> Sources {
+    Sources {
+        folder: folder.to_owned(),
+        compare: output.compare.clone(),
+    }
 }
 
 /// The exit code, worse when a report could not be written. A reader of standard output that went

@@ -20,9 +20,12 @@ use crate::cli::RunArgs;
 use crate::dut::board::check_reachable;
 use crate::dut::wokwi::TOKEN_VARIABLE;
 use crate::dut::{AUTO, Asked, Difference, Dut, How, choose};
+use crate::event::Basis;
 use crate::exit;
+use crate::merge::basis;
 use crate::random::Random;
 use crate::run::{Ruling, Secret};
+use crate::snapshots::Setup as Snapshots;
 use crate::suite::Suite;
 
 /// A plan that cannot be made: what is wrong, and the exit code that says so.
@@ -81,8 +84,10 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// What is generated after them.
     pub generation: Generation,
-    /// Whether all cases of the suite were selected.
+    /// Whether all cases of the suite were selected, and are carried out here.
     pub whole_suite: bool,
+    /// What the verdicts stand on.
+    pub basis: Basis,
     /// The requirements.
     pub catalogue: Arc<Catalogue>,
     /// Names of the rule sets in force.
@@ -91,6 +96,8 @@ pub struct Plan {
     pub strict: bool,
     /// Known failures.
     pub baseline: Option<Baseline>,
+    /// What is to become of answers that people review.
+    pub snapshots: Option<Snapshots>,
     /// The program of the device, or why it cannot be read; `None` when none was given.
     pub symbols: Option<Result<Arc<Symbols>, String>>,
     /// Seed of whatever is drawn by chance.
@@ -133,19 +140,8 @@ impl Plan {
     ///
     /// The first mistake in arguments or files.
     pub fn new(args: &RunArgs) -> Result<Self, Refusal> {
-        let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+        let (suite, mut cases, mut generation) = selection(args)?;
         let whole_suite = args.only.is_empty() && args.scenario.is_empty();
-        let regressions = args.regressions_folder();
-        let cases = match &args.scenario[..] {
-            [] => {
-                if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
-                    suite.add_regressions(folder)?;
-                }
-                suite.select(&args.only)?
-            }
-            files => suite.read_files(files)?,
-        };
-        let generation = Generation::new(args, regressions)?;
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
         let asked = Asked {
@@ -158,6 +154,17 @@ impl Plan {
             Dut::find(&args.dut, &asked)?
         };
         let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
+        let basis = basis(
+            args,
+            &suite.catalogue,
+            &cases,
+            &generation,
+            baseline.as_ref(),
+            &dut,
+        )?;
+        if let Some(shard) = basis.shard {
+            shard.keep(&mut cases, &mut generation);
+        }
         let seed = args.seed.unwrap_or_else(Random::seed);
         let waits = matches!(dut.how, How::Wait);
         if args
@@ -176,10 +183,18 @@ impl Plan {
             (None, true) => None,
             (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
         };
+        let snapshots = Snapshots::new(
+            args.snapshots,
+            &args.snapshots_dir,
+            &dut,
+            &cases,
+            // Other rule sets leave cases out.
+            whole_suite && args.rules.is_empty() && basis.shard.is_none(),
+        )?;
         let started = now();
         let (run, folder) = make_folder(&args.out, &started.replace(':', ""), &dut.name)?;
         let board = match &dut.how {
-            How::Board(board) => Some(board),
+            How::Board(board) => Some(&board.file),
             _ => None,
         };
         // Boards are told once, in their flash, where to ask.
@@ -209,11 +224,13 @@ impl Plan {
             dut,
             cases,
             generation,
-            whole_suite,
+            whole_suite: whole_suite && basis.shard.is_none(),
+            basis,
             catalogue: suite.catalogue,
             rules: suite.rules,
             strict: args.strict,
             baseline,
+            snapshots,
             symbols,
             seed,
             listen,
@@ -364,6 +381,35 @@ impl Plan {
             self.repro_arguments
         )
     }
+}
+
+/// The ids of the cases that arguments select, in the order in which they run. Starts and builds nothing.
+///
+/// # Errors
+///
+/// The first mistake in arguments or files.
+pub fn selected(args: &RunArgs) -> Result<Vec<String>, Refusal> {
+    let (_, cases, generation) = selection(args)?;
+    let properties = generation.properties.iter().map(|property| property.id);
+    let ids = cases.iter().map(|case| &*case.id).chain(properties);
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// The suite, and what of it is selected.
+fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), Refusal> {
+    let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+    let regressions = args.regressions_folder();
+    let cases = match &args.scenario[..] {
+        [] => {
+            if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
+                suite.add_regressions(folder)?;
+            }
+            suite.select(&args.only)?
+        }
+        files => suite.read_files(files)?,
+    };
+    let generation = Generation::new(args, regressions)?;
+    Ok((suite, cases, generation))
 }
 
 /// A word for a shell, in quotes where it needs them.
@@ -543,13 +589,16 @@ impl MqttPlan {
 /// The device's program with its debug information: the one that is named, or what is to be flashed
 /// when that is one.
 fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let file = dut.file.as_ref();
+    let board = file.and_then(|file| file.board.as_ref());
+    let named = args.elf.as_ref();
+    let named = named.or_else(|| board.and_then(|board| board.elf.as_ref()));
     let flashed = || {
-        let file = dut.file.as_ref();
         let image = args.firmware.as_ref();
         let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
         image.filter(|path| is_program(path))
     };
-    args.elf.as_ref().or_else(flashed).cloned()
+    named.or_else(flashed).cloned()
 }
 
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {

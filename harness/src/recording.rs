@@ -32,6 +32,23 @@ pub fn read_record(run: &Path) -> Result<Record, Refusal> {
     })
 }
 
+/// Reads the record in a run's folder, and refuses one of runs that were joined: what was recorded is in
+/// the folders of these.
+///
+/// # Errors
+///
+/// As there.
+pub fn read_single(run: &Path) -> Result<Record, Refusal> {
+    let record = read_record(run)?;
+    if record.run.joined.is_empty() {
+        return Ok(record);
+    }
+    Err(Refusal::usage(
+        format!("`{}` holds several runs that were joined", run.display()),
+        "name one of them; they are in its folder `runs`",
+    ))
+}
+
 /// Refuses a run of which a transcript is missing.
 ///
 /// # Errors

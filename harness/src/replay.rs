@@ -13,7 +13,7 @@ use mcp_hil_core::transcript::{Entry, Mark, PROPERTY, Part, What};
 use crate::cli::ReplayArgs;
 use crate::event::{CaseReport, Event, Summary};
 use crate::plan::{Refusal, read_baseline};
-use crate::recording::{Recorded, check_transcripts, read_record};
+use crate::recording::{Recorded, check_transcripts, read_single};
 use crate::report::{Record, Reporters};
 use crate::run::{Book, Ruling, Tally, exit_code, same_answers};
 use crate::suite::Suite;
@@ -39,7 +39,7 @@ impl Replay {
     ///
     /// A missing or damaged file, with its name and line.
     pub fn open(args: &ReplayArgs) -> Result<Self, Refusal> {
-        let record = read_record(&args.run)?;
+        let record = read_single(&args.run)?;
         let mut suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
         if record.run.duts.iter().any(|dut| dut.target == GATEWAY) {
             // Devices' cases and requirements are not held against a gateway.

@@ -15,7 +15,9 @@ fn bin(place: &Place, programs: &[&str]) -> PathBuf {
         std::fs::set_permissions(program, executable).unwrap();
     }
     std::fs::create_dir_all(place.path("bin")).unwrap();
-    symlink("/bin/sh", place.path("bin/sh")).unwrap();
+    if !place.path("bin/sh").exists() {
+        symlink("/bin/sh", place.path("bin/sh")).unwrap();
+    }
     place.path("bin")
 }
 
@@ -34,6 +36,8 @@ fn auto(place: &Place, programs: &[&str], more: &[&str]) -> Hil {
         .without_env("MCP_HIL_WOKWIGW")
         .env("PATH", bin(place, programs))
         .env("CARGO_TARGET_DIR", place.path("built"))
+        // Whatever boards this machine has.
+        .env("MCP_HIL_USB_ROOT", place.path("usb"))
 }
 
 #[test]
@@ -145,4 +149,57 @@ fn a_mistake_in_what_is_asked_ends_the_search() {
         .end()
         .exits(2)
         .says(&["quemu", "qemu"]);
+}
+
+/// A system with one board on USB, as it would tell of it.
+fn usb(place: &Place, serial: &str) -> PathBuf {
+    let device = "usb/sys/devices/usb1/1-2";
+    for (name, value) in [
+        ("idVendor", "303a"),
+        ("idProduct", "1001"),
+        ("serial", serial),
+        ("1-2:1.0/bInterfaceNumber", "00"),
+    ] {
+        place.write(&format!("{device}/{name}"), format!("{value}\n"));
+    }
+    let terminal = place.path("usb/sys/class/tty/ttyACM0");
+    std::fs::create_dir_all(&terminal).unwrap();
+    symlink(
+        place.path(&format!("{device}/1-2:1.0")),
+        terminal.join("device"),
+    )
+    .unwrap();
+    place.path("usb")
+}
+
+#[test]
+fn an_attached_board_is_taken_by_its_file_and_without_one_that_is_said() {
+    let place = Place::new();
+    let root = usb(&place, "F4:12:FA:00:11:22");
+    let run = |more: &[&str]| {
+        auto(&place, &[], &[&["--prefer", "board,native"], more].concat())
+            .env("MCP_HIL_USB_ROOT", &root)
+            .env("MCP_HIL_LOCKS", place.path("locks"))
+            .end()
+    };
+    run(&[]).exits(0).says(&[
+        "passed over board: no file in `ci/duts` names the board at ",
+        "`mcp-hil duts --write ci/duts/NAME.toml` brings it",
+    ]);
+    let file = |serial: &str| {
+        format!("name = \"desk\"\ntarget = \"board\"\n[board]\nserial = \"{serial}\"\n")
+    };
+    place.write("ci/duts/a-broken.toml", "name = ");
+    place.write("ci/duts/b-other.toml", file("F4:12:FA:00:11:23"));
+    place.write("ci/duts/c-this.toml", file("f4:12:fa:00:11:22"));
+    run(&[])
+        .exits(2)
+        .says(&["a board cannot dial `127.0.0.1`", "`--listen 0.0.0.0:8765`"]);
+    // It is chosen, and then it has no port that could be opened.
+    let done = run(&["--listen", "0.0.0.0:0"]).exits(3);
+    assert!(done.stdout.contains(": desk over websocket"), "{done}");
+    assert!(
+        format!("{done}").contains("cannot open the serial port"),
+        "{done}"
+    );
 }

@@ -20,6 +20,11 @@ fn main() {
 
 /// Builds the program, and gives its file and the address of `deep_inside`.
 fn story(name: &str) -> (PathBuf, u64) {
+    story_at(name, &[])
+}
+
+/// The same with arguments for the linker.
+fn story_at(name: &str, arguments: &[&str]) -> (PathBuf, u64) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("backtrace")
         .join(name);
@@ -29,6 +34,7 @@ fn story(name: &str) -> (PathBuf, u64) {
     let status = Command::new(rustc)
         .current_dir(&folder)
         .args(["-g", "--edition", "2024", "story.rs", "-o", "story"])
+        .args(arguments)
         .status()
         .expect("rustc runs");
     assert!(status.success());
@@ -135,4 +141,27 @@ fn a_broken_program_file_is_told_once_and_changes_nothing() {
     assert_eq!(text.matches("is no readable ELF file").count(), 1, "{text}");
     assert!(json.contains("liveness.no-panic"), "{json}");
     assert!(!json.contains("\"places\""), "{json}");
+}
+
+/// The places that the reference device tells lie between 0x42009000 and 0x4201c000. What of a program
+/// stands there is not the point: that it is told is.
+#[test]
+fn all_reports_tell_the_places_of_a_panic() {
+    let arguments = [
+        "-Crelocation-model=static",
+        "-Clink-arg=-no-pie",
+        "-Clink-arg=-Wl,-Ttext=0x42000000",
+    ];
+    let (program, _) = story_at("reports", &arguments);
+    let (text, json, junit) = panicking("places", &program);
+    assert!(text.contains("where"), "{text}");
+    for report in [&text, &json, &junit] {
+        assert!(
+            report.contains("Backtrace: 0x42012a39:0x3fcebd10"),
+            "{report}"
+        );
+        assert!(report.contains("  0x42012a39: "), "{report}");
+    }
+    // The device says what it was built from, and this is not it.
+    assert!(json.contains("built from another file"), "{json}");
 }

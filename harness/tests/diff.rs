@@ -76,11 +76,11 @@ fn another_transport_of_the_same_device_is_compared_with_the_first() {
 )]
 #[case::answer(
     "unknown-tool-32000",
-    &["tools/call", "another answer", "error -32602", "error -32000"]
+    &["tools/call", "error code changed", "error -32602", "error -32000"]
 )]
 #[case::tool(
     "list-volume-hidden",
-    &["tools over websocket", "removed", "self.audio_speaker.set_volume"]
+    &["tools over websocket", "breaking", "tool removed: self.audio_speaker.set_volume"]
 )]
 fn what_a_defect_changes_is_named(#[case] mutant: &str, #[case] texts: &[&str]) {
     let place = Place::new();

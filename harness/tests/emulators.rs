@@ -4,13 +4,11 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use rstest::rstest;
 use serde_json::Value;
-use support::{Hil, Place, files};
+use support::{Hil, Place, chip_image, files, qemu, virt_image};
 
 /// An image of a whole flash of 4 MiB, for a chip, with `more` behind its partition table.
 fn image(place: &Place, chip: u8, bootloader: usize, more: &[u8]) -> PathBuf {
@@ -25,12 +23,6 @@ fn image(place: &Place, chip: u8, bootloader: usize, more: &[u8]) -> PathBuf {
 
 const C3: u8 = 5;
 
-fn program(place: &Place, name: &str, script: &str) -> PathBuf {
-    let path = place.write(name, format!("#!/bin/bash\n{script}\n"));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    path
-}
-
 /// What stands in for Espressif's QEMU lists its boards and then dials its console, which is 3.
 const QEMU: &str = r#"
 case "$*" in "-M help") echo "Supported machines are:"; echo "esp32c3    Espressif ESP32C3 machine"; exit;; esac
@@ -43,7 +35,7 @@ exec 3<>/dev/tcp/127.0.0.1/$port || exit 9
 const DEVICE: &str = r#"unset MCP_HIL_OTA_URL; exec "$MCP_HIL_NATIVE""#;
 
 fn qemu_esp(place: &Place, script: &str, more: &[&str]) -> Hil {
-    let emulator = program(place, "emulator", script);
+    let emulator = place.program("emulator", script);
     let mut run = vec!["run", "--dut", "qemu-esp"];
     run.extend(more);
     place
@@ -86,7 +78,7 @@ fn the_emulator_that_was_brought_in_is_found() {
     let script = format!("{QEMU}\n{DEVICE} >&3 2>&3");
     std::fs::create_dir_all(place.path("cache/qemu-esp/qemu/bin")).unwrap();
     let programs = "cache/qemu-esp/qemu/bin/qemu-system-riscv32";
-    program(&place, programs, &script);
+    place.program(programs, &script);
     let run = ["run", "--dut", "qemu-esp", "--firmware", "merged.bin"];
     place
         .hil(run.iter().chain(&["--only", "ids/zero", "--cases", "0"]))
@@ -112,21 +104,10 @@ fn firmware_of_another_version_than_the_image_is_trouble_of_the_bench() {
 fn trouble_with(script: &str, chip: u8, bootloader: usize) -> String {
     let place = Place::new();
     image(&place, chip, bootloader, b"");
-    let pipe = place.pipe("alive");
-    let alive = format!("exec 5>'{}'", pipe.path.display());
+    let alive = format!("exec 5>'{}'", place.path("alive").display());
     let script = script.replace("#alive", &alive);
     let more = ["--firmware", "merged.bin", "--connect-deadline", "2"];
-    let done = qemu_esp(&place, &script, &more)
-        .env("MCP_HIL_QEMU_ESP_BIOS", "/roms")
-        .end();
-    pipe.opened();
-    pipe.closed();
-    done.exits(3);
-    let report = place.report();
-    report["summary"]["bench_error"]
-        .as_str()
-        .expect("trouble of the bench")
-        .to_owned()
+    place.trouble(|| qemu_esp(&place, &script, &more).env("MCP_HIL_QEMU_ESP_BIOS", "/roms"))
 }
 
 #[test]
@@ -221,7 +202,7 @@ fn what_cannot_be_booted_is_refused(
         "app.bin",
         b"\xe9\x05\x02\x2f and so on, for a while; nothing else",
     );
-    let stock = program(&place, "emulator", "echo 'virt   RISC-V VirtIO board'");
+    let stock = place.program("emulator", "echo 'virt   RISC-V VirtIO board'");
     place
         .hil(["run"].iter().chain(more))
         .env("MCP_HIL_QEMU_ESP", stock)
@@ -238,8 +219,7 @@ fn wokwi(place: &Place, token: Option<&str>, device: &str) -> Hil {
     let mode = nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR;
     nix::unistd::mkfifo(&listening, mode).unwrap();
     let listening = listening.display();
-    let gateway = program(
-        place,
+    let gateway = place.program(
         "gateway",
         &format!(
             "[ \"$1\" = --listenPort ] || exit 1
@@ -247,8 +227,7 @@ fn wokwi(place: &Place, token: Option<&str>, device: &str) -> Hil {
              echo \"$2\" >'{listening}'; exec sleep 1000"
         ),
     );
-    let cli = program(
-        place,
+    let cli = place.program(
         "cli",
         &format!(
             "[ -n \"$WOKWI_CLI_TOKEN\" ] || {{ echo 'Error: Missing WOKWI_CLI_TOKEN'; exit 1; }}
@@ -346,7 +325,7 @@ fn without_a_token_there_is_no_simulation() {
 fn firmware_in_esp_emulator_is_judged() {
     let place = Place::new();
     image(&place, 0x0d, 0, b"");
-    let emulator = program(&place, "esp-emu", &format!("echo \"$@\"\n{DEVICE}"));
+    let emulator = place.program("esp-emu", &format!("echo \"$@\"\n{DEVICE}"));
     let run = [
         "run",
         "--dut",
@@ -380,7 +359,7 @@ fn a_device_file_names_its_image() {
         "c3.toml",
         "name = \"c3\"\ntarget = \"qemu-esp\"\nfirmware = \"merged.bin\"\n",
     );
-    let emulator = program(&place, "emulator", &format!("{QEMU}\n{DEVICE} >&3 2>&3"));
+    let emulator = place.program("emulator", &format!("{QEMU}\n{DEVICE} >&3 2>&3"));
     place
         .hil(["run", "--dut", "c3.toml", "--only", "ids/zero"])
         .env("MCP_HIL_QEMU_ESP", emulator)
@@ -389,31 +368,10 @@ fn a_device_file_names_its_image() {
         .prints(&[": c3 over websocket: emulated chip"]);
 }
 
-/// The path of the image for stock QEMU's board.
-fn virt() -> PathBuf {
-    let built = Command::new("bash")
-        .args(["ci/firmware.sh", "virt"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    let path = String::from_utf8(built.stdout).unwrap();
-    assert!(built.status.success(), "ci/firmware.sh virt");
-    path.trim().into()
-}
-
 /// How the console of a real QEMU is dialled and answered, shown with the board that stock QEMU has.
 #[test]
 fn the_console_of_a_real_qemu_is_read_and_answered() {
-    if Command::new("qemu-system-riscv32")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        assert!(
-            std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_none(),
-            "qemu-system-riscv32 is required here, and not installed"
-        );
-        eprintln!("NOT RUN: qemu-system-riscv32 is not installed");
+    if !qemu() {
         return;
     }
     let place = Place::new();
@@ -423,7 +381,7 @@ fn the_console_of_a_real_qemu_is_read_and_answered() {
          exec qemu-system-riscv32 -M virt -m 256M -nodefaults -no-user-config -display none \
          -monitor none -bios none -netdev user,id=n -device virtio-net-device,netdev=n \
          -serial \"${{@: -1}}\" -kernel '{}'",
-        virt().display()
+        virt_image().display()
     );
     let more = [
         "--firmware",
@@ -443,21 +401,8 @@ fn the_console_of_a_real_qemu_is_read_and_answered() {
 /// The image of the reference device in Espressif's QEMU, where both are at hand.
 #[test]
 fn the_reference_device_passes_in_espressifs_qemu() {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-        PathBuf::from,
-    );
-    let image = target.join("firmware/mcp-hil-esp32c3.bin");
-    if std::env::var_os("MCP_HIL_QEMU_ESP").is_none() {
-        eprintln!("NOT RUN: MCP_HIL_QEMU_ESP names no program (Espressif's QEMU)");
-        return;
-    }
-    if !image.is_file() {
-        eprintln!("NOT RUN: there is no image `{}`", image.display());
-        return;
-    }
+    let Some(image) = chip_image() else { return };
     let place = Place::new();
-    let image = image.display().to_string();
     let run = ["run", "--dut", "qemu-esp", "--firmware", &image];
     place
         .hil(run.into_iter().chain(["--transport", "both", "--strict"]))

@@ -6,26 +6,9 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
-
+use nix::sys::signal::Signal;
 use rstest::rstest;
-use support::Place;
-
-const EMULATOR: &str = "qemu-system-riscv32";
-
-/// Whether QEMU is here; where it is not, that is said.
-fn qemu() -> bool {
-    let is_here = Command::new(EMULATOR).arg("--version").output().is_ok();
-    if !is_here {
-        assert!(
-            std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_none(),
-            "{EMULATOR} is required here, and not installed"
-        );
-        eprintln!("NOT RUN: {EMULATOR} is not installed (package `qemu-system-misc` of Debian)");
-    }
-    is_here
-}
+use support::{Place, STOCK_QEMU, qemu, virt_image};
 
 #[test]
 fn the_standard_suite_passes_over_both_transports() {
@@ -135,25 +118,15 @@ fn a_crash_of_the_device_restarts_it_and_counts_against_it() {
 /// of that may live when the run is over.
 fn trouble_with(script: &str) -> String {
     let place = Place::new();
-    let pipe = place.pipe("alive");
-    let script = format!("#!/bin/sh\nexec 3>'{}'\n{script}\n", pipe.path.display());
-    let emulator = place.write("emulator", script);
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&emulator, executable).unwrap();
+    let script = format!("exec 5>'{}'\n{script}", place.path("alive").display());
+    let emulator = place.program("emulator", &script);
     let image = place.write("image.elf", "mcp-hil-image=virt 0.1.0+0;");
-    let done = place
-        .hil(["run", "--dut", "qemu", "--connect-deadline", "2"])
-        .env("MCP_HIL_QEMU", &emulator)
-        .env("MCP_HIL_QEMU_IMAGE", &image)
-        .end();
-    pipe.opened();
-    pipe.closed();
-    done.exits(3);
-    let report = place.report();
-    report["summary"]["bench_error"]
-        .as_str()
-        .expect("trouble of the bench")
-        .to_owned()
+    place.trouble(|| {
+        place
+            .hil(["run", "--dut", "qemu", "--connect-deadline", "2"])
+            .env("MCP_HIL_QEMU", &emulator)
+            .env("MCP_HIL_QEMU_IMAGE", &image)
+    })
 }
 
 #[test]
@@ -188,6 +161,7 @@ fn the_image_is_told_where_to_ask_on_its_console() {
     "within 2 s",
     "deaf"
 )]
+#[case::is_stopped("echo halted; kill -STOP $$", "within 2 s", "halted")]
 #[case::floods("yes 'E (1) boot: again'", "within 2 s", "boot: again")]
 #[case::has_no_network(
     "echo 'W (2000) esp_netif_handlers: no address from the network yet'; exec sleep 1000",
@@ -205,6 +179,24 @@ fn an_emulator_in_trouble_is_trouble_of_the_bench(
     }
 }
 
+/// Even a harness that has no time to clean up.
+#[test]
+fn nothing_is_left_of_an_emulator_whose_harness_is_killed() {
+    let place = Place::new();
+    let pipe = place.pipe("alive");
+    let script = format!("exec 5>'{}'\nsleep 1000 & wait", pipe.path.display());
+    let emulator = place.program("emulator", &script);
+    let image = place.write("image.elf", "mcp-hil-image=virt 0.1.0+0;");
+    let run = place
+        .hil(["run", "--dut", "qemu"])
+        .env("MCP_HIL_QEMU", &emulator)
+        .env("MCP_HIL_QEMU_IMAGE", &image)
+        .start();
+    pipe.opened();
+    run.signal(Signal::SIGKILL);
+    pipe.closed();
+}
+
 #[test]
 fn an_emulator_that_is_not_installed_is_told_with_the_command_that_brings_it() {
     let place = Place::new();
@@ -214,7 +206,7 @@ fn an_emulator_that_is_not_installed_is_told_with_the_command_that_brings_it() {
         .env("PATH", place.path("nothing"))
         .end()
         .exits(3)
-        .says(&[EMULATOR, "apt-get install qemu-system-misc"]);
+        .says(&[STOCK_QEMU, "apt-get install qemu-system-misc"]);
 }
 
 #[test]
@@ -250,13 +242,7 @@ fn another_firmware_than_that_of_the_image_is_trouble_of_the_bench() {
         return;
     }
     let place = Place::new();
-    let built = Command::new("bash")
-        .args(["ci/firmware.sh", "virt"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    let path = String::from_utf8(built.stdout).unwrap();
-    let mut image = std::fs::read(path.trim()).unwrap();
+    let mut image = std::fs::read(virt_image()).unwrap();
     // The mark says another version; what the device tells is elsewhere in the image.
     let mark = b"mcp-hil-image=virt ";
     let mut windows = image.windows(mark.len());

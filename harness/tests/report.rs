@@ -1,5 +1,7 @@
 //! What the reports say: every visible line, the record, and JUnit as its readers see it.
 
+#[path = "report/answers.rs"]
+mod answers;
 #[path = "report/data.rs"]
 mod data;
 #[path = "report/junit.rs"]

@@ -6,9 +6,10 @@
 //! snapshot says whether it is *the same as before*: a reworded error, a renamed tool or another
 //! description shows here and nowhere else.
 //!
-//! What differs from run to run is replaced: ids, the session id, times since boot and free
-//! memory. Everything else stands as the device sent it, in its order.
+//! What differs from run to run is replaced, by rules in `harness/src/snapshots/redactions.toml`.
+//! Everything else stands as the device sent it, in its order.
 //!
-//! After a change that is meant: `cargo insta review`, or without that tool
-//! `INSTA_UPDATE=always cargo test -p mcp-hil-snapshots` and a look at the difference in version
-//! control. A snapshot that no step asks for any more fails the test, too.
+//! `mcp-hil run` compares the same files, for any device; this test does so through `insta`, for the
+//! reference device, and looks whether the files of others can be read and are asked for. After a change
+//! that is meant: `cargo insta review`, or without that tool `mcp-hil run --snapshots update` and a look
+//! at the difference in version control. A snapshot that no step asks for any more fails the test, too.

@@ -5,9 +5,11 @@
 //! hour: whether a request succeeds, error codes, the words of `initialize`, what the tools are.
 //! Readings of the state are left to the checks of each transport: they change by themselves.
 //!
-//! Two runs are compared in the same way, to tell and not to judge: [`answers`] and [`tools`].
+//! Two runs are compared in the same way, to tell and not to judge: [`answers`] and [`tools`]. [`change`]
+//! tells what became of a reviewed answer, of which every word counts.
 
 pub mod answers;
+pub mod change;
 pub mod tools;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -518,6 +518,65 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
     assert_eq!(found, findings);
 }
 
+/// What consoles show of resets and supplies, line by line after a boot: each with what is broken, `?`
+/// where it is the bench.
+#[rstest]
+#[case::watchdog(&["! rst:0x8 (TG1WDT_SYS_RST),boot:0x8"], &["a/a liveness.no-reset"])]
+#[case::app_alone(&["! I (10) main_task: Calling app_main()"], &["a/a liveness.no-reset"])]
+#[case::announced(
+    &["! I (99) Application: Rebooting...", "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8",
+      "! I (10) main_task: Calling app_main()"],
+    &[]
+)]
+#[case::announced_once(
+    &["! I (99) Application: Rebooting...", "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8",
+      "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8"],
+    &["a/a liveness.no-reset"]
+)]
+#[case::clock_alone(&["! I (61000) X: a", "! I (30) X: b"], &["a/a liveness.no-reset"])]
+#[case::clock_and_app(
+    &["! I (61000) X: a", "! I (30) X: b", "! I (40) main_task: Calling app_main()"],
+    &["a/a liveness.no-reset"]
+)]
+#[case::lines_in_the_wrong_order(&["! I (61000) X: a", "! I (60100) X: b"], &[])]
+#[case::a_late_line_at_boot(&["! I (900) X: a", "! I (300) X: b"], &[])]
+#[case::brown_out(&["! Brownout detector was triggered"], &["a/a liveness.no-brownout?"])]
+#[case::brown_out_and_reset(
+    &["! Brownout detector was triggered", "! rst:0xf (RTCWDT_BROWN_OUT_RST),boot:0x8"],
+    &["a/a liveness.no-brownout?"]
+)]
+#[case::reset_by_brown_out(
+    &["! rst:0xf (BROWN_OUT_RST),boot:0x8"],
+    &["a/a liveness.no-brownout?"]
+)]
+#[case::stack(
+    &["! ***ERROR*** A stack overflow in task tcp_receive has been detected."],
+    &["a/a liveness.no-panic"]
+)]
+#[case::riscv(
+    &["! Guru Meditation Error: Core  0 panic'ed (Stack protection fault). "],
+    &["a/a liveness.no-panic"]
+)]
+#[case::heap(&["! CORRUPT HEAP: Bad head at 0x3fcebd10"], &["a/a liveness.no-panic"])]
+#[case::quoted(
+    &["! E (9) MCP: tools/call: Unknown tool: abort() was called at PC 0x1 rst:0x1 (X)",
+      "! W (9) Application: Unknown message type: Brownout detector was triggered"],
+    &[]
+)]
+fn resets_and_supplies_are_told_by_the_console(#[case] lines: &[&str], #[case] broken: &[&str]) {
+    let mut play = Play::new();
+    let started = TargetEvent::Started;
+    play.enter(None, What::Target { event: started });
+    play.play(&BANNER).play(lines);
+    let found: BTreeSet<String> = play.end().into_iter().collect();
+    let found: Vec<&str> = found
+        .iter()
+        .map(String::as_str)
+        .filter(|found| found.contains(" liveness."))
+        .collect();
+    assert_eq!(found, broken);
+}
+
 /// A text that a parser may refuse may be no request at all, and then is refused under the id null;
 /// where only life is asked for, that is no answer to a notification.
 #[rstest]
@@ -547,4 +606,26 @@ fn what_is_too_hard_for_a_parser_may_be_refused(
         .collect();
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
     assert_eq!(found, broken);
+}
+
+/// What the bench did is no device's; what broke on it is told of the case in which it broke.
+#[test]
+fn trouble_of_the_bench_spoils_its_case_and_no_other() {
+    let mut play = Play::new();
+    let target = |event| What::Target { event };
+    play.enter(
+        None,
+        target(TargetEvent::Bench("its button was pressed".into())),
+    );
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
+    play.judge.begin_case(&play.case);
+    for what in ["its port went away", "and more"] {
+        play.enter(None, target(TargetEvent::Trouble(what.into())));
+    }
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble.as_deref(), Some("its port went away"));
+    play.judge.begin_case(&play.case);
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
 }

@@ -15,6 +15,8 @@ pub mod endpoint;
 mod error;
 pub mod flash;
 pub mod link;
+#[cfg(feature = "jtag")]
+pub mod probe;
 pub mod target;
 
 pub use endpoint::audio::AudioSink;

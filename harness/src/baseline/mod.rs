@@ -163,6 +163,7 @@ impl Run {
             // Of a part of the suite it cannot be told here that it was one; entries for every case
             // are then dropped only when what they name was put to the test.
             whole_suite: true,
+            is_part: false,
         };
         Ok(Self {
             record,

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use mcp_hil_rig::flash::{Chip, FlashSize};
 
+use super::SettingsArgs;
+use super::flash::bytes;
+
 /// What to do with firmware.
 #[derive(Debug, Subcommand)]
 pub enum FirmwareCommand {
@@ -12,6 +15,8 @@ pub enum FirmwareCommand {
     Build(BuildArgs),
     /// Make a flash image of a program: bootloader, partition table, program, settings
     Image(ImageArgs),
+    /// Make an image of the partition that keeps settings, for stock firmware
+    Nvs(Box<NvsArgs>),
 }
 
 /// Arguments of `firmware build`.
@@ -25,7 +30,7 @@ pub struct BuildArgs {
 /// Arguments of `firmware image`.
 #[derive(Debug, Args)]
 pub struct ImageArgs {
-    /// The chip: esp32, esp32s2, esp32s3, esp32c3 or esp32c6
+    /// The chip: esp32, esp32s2, esp32s3, esp32c3, esp32c5, esp32c6 or esp32p4
     #[arg(long, value_name = "CHIP")]
     pub chip: Chip,
 
@@ -74,6 +79,33 @@ impl From<ImageSize> for FlashSize {
             ImageSize::Four => Self::Four,
             ImageSize::Eight => Self::Eight,
             ImageSize::Sixteen => Self::Sixteen,
+        }
+    }
+}
+
+/// Arguments of `firmware nvs`.
+#[derive(Debug, Args)]
+pub struct NvsArgs {
+    /// Size of the partition in bytes, as the partition table has it
+    #[arg(long, value_name = "BYTES", default_value = "0x4000", value_parser = bytes)]
+    pub size: u32,
+
+    /// The file to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "its fields say it")]
+    pub settings: SettingsArgs,
+}
+
+impl From<FlashSize> for ImageSize {
+    fn from(size: FlashSize) -> Self {
+        match size {
+            FlashSize::Two => Self::Two,
+            FlashSize::Four => Self::Four,
+            FlashSize::Eight => Self::Eight,
+            FlashSize::Sixteen => Self::Sixteen,
         }
     }
 }

@@ -6,8 +6,10 @@ mod doctor;
 mod duts;
 mod explain;
 mod firmware;
+mod flash;
 mod gateway;
 mod list;
+mod merge;
 mod output;
 mod replay;
 mod run;
@@ -23,9 +25,11 @@ pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
 pub use explain::ExplainArgs;
-pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize};
+pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, ImageSize, NvsArgs};
+pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use list::ListArgs;
+pub use merge::MergeArgs;
 pub use output::{Color, Format, OutputArgs};
 pub use replay::ReplayArgs;
 pub use run::{RunArgs, Sut, Transports};
@@ -60,9 +64,16 @@ pub enum Command {
     /// Write the list of known failures off a run, or bring one up to date with it
     #[command(subcommand)]
     Baseline(BaselineCommand),
+    /// Join runs of several machines (shards, devices, transports) to one report
+    Merge(MergeArgs),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),
+    /// Flash a board at a serial port: a program, a vendor's image, or parts, with settings
+    Flash(Box<FlashArgs>),
+    /// Flash what standard input says; its parent ends it when the board hangs it
+    #[command(hide = true)]
+    FlashWorker,
     /// List the boards that are attached, the files that mean them, and who uses them
     Duts(DutsArgs),
     /// What talks to a chip for `duts`, in a process of its own

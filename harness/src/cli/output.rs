@@ -11,6 +11,15 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 
+    /// Write the page that a browser opens to this file too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// The folder of the run that the page compares this one with [default: the newest earlier run of
+    /// the same device in the same place]
+    #[arg(long, value_name = "RUN")]
+    pub compare: Option<PathBuf>,
+
     /// What to print on standard output: text for people, or events as JSON, one a line
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,

@@ -10,6 +10,8 @@ use mcp_hil_core::transcript::Transport;
 use super::OutputArgs;
 use super::values::{DEFAULT_DEADLINE, duration, seconds};
 use crate::dut::{AUTO, Kind};
+use crate::shard::Shard;
+use crate::snapshots::Mode;
 
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
 /// the native device far below fifteen seconds.
@@ -25,7 +27,7 @@ pub struct RunArgs {
     /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
     /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
     /// `exec:<command>` (any program), `wait` (a device that somebody else starts), or a file
-    /// `*.toml` that tells more of it
+    /// `*.toml` that tells more of it, and of a board all
     #[arg(long, value_name = "DEVICE", default_value = AUTO)]
     pub dut: String,
 
@@ -87,12 +89,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_CASES)]
     pub cases: u32,
 
+    /// Run only this one of several equal parts of the selection, such as `2/3`; `mcp-hil merge` joins
+    /// their runs. All parts need the same `--seed`
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
+
     /// How long all properties together may take, such as `90s` or `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub max_time: Duration,
 
-    /// Most calls of tools with effects that properties may make, for boards whose tools wear flash
-    /// or move parts [default: any number]
+    /// Most restarts and calls of tools with effects that properties may make, for boards that wear
+    /// flash or move parts [default: any number]
     #[arg(long, value_name = "NUMBER")]
     pub budget: Option<u64>,
 
@@ -156,6 +163,16 @@ pub struct RunArgs {
     /// More scenarios, YAML files in a folder
     #[arg(long, value_name = "FOLDER")]
     pub scenarios: Option<PathBuf>,
+
+    /// What to do with the answers of steps that carry a snapshot name [default: `check` where there
+    /// are reviewed answers of the device or of its family, unless it has a seeded difference; else
+    /// `off`]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub snapshots: Option<Mode>,
+
+    /// Where reviewed answers lie, a folder for each device
+    #[arg(long, value_name = "FOLDER", default_value = "snapshots")]
+    pub snapshots_dir: PathBuf,
 
     /// Seed of whatever is drawn by chance
     #[arg(long, value_name = "NUMBER")]

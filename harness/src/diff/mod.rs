@@ -10,7 +10,7 @@ use std::path::Path;
 
 use mcp_hil_core::catalogue::Level;
 use mcp_hil_core::compare::answers::{Answers, answers};
-use mcp_hil_core::compare::tools::{ToolChange, tools};
+use mcp_hil_core::compare::tools::{ToolChange, moved_pages, tools};
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::cli::{DiffArgs, Format};
 use crate::event::{CaseReport, DutInfo};
 use crate::exit;
 use crate::plan::Refusal;
-use crate::recording::{Recorded, check_transcripts, read_record};
+use crate::recording::{Recorded, check_transcripts, read_single};
 use crate::report::Record;
 
 /// How two runs compare.
@@ -113,6 +113,9 @@ pub struct Lane {
     pub answers: Answers,
     /// The tools.
     pub tools: Vec<ToolChange>,
+    /// How the pages of the same tools are cut, where that differs between devices that run in the same way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<String>,
 }
 
 /// Compares two runs: the text to print, and the exit code.
@@ -141,7 +144,7 @@ struct Read {
 
 impl Read {
     fn run(folder: &Path) -> Result<Self, Refusal> {
-        let record = read_record(folder)?;
+        let record = read_single(folder)?;
         check_transcripts(&record, folder)?;
         let several = record.run.duts.len() > 1;
         let duts = record.run.duts.iter();
@@ -204,6 +207,9 @@ impl Diff {
                     second: name,
                     answers: answers(&lane.entries, &theirs.entries, diff.targets_differ),
                     tools: tools(&lane.entries, &theirs.entries),
+                    // What is around a message differs with the transport, and counts for its length.
+                    pages: moved_pages(&lane.entries, &theirs.entries)
+                        .filter(|_| across.is_none() && !diff.targets_differ),
                 }),
                 None => diff.missing(&name, "second"),
             }
@@ -214,7 +220,10 @@ impl Diff {
             }
         }
         diff.compare_cases(&one, &other, &partner);
-        let count = |lane: &Lane| lane.answers.differences.len() + lane.tools.len();
+        let count = |lane: &Lane| {
+            let pages = usize::from(lane.pages.is_some());
+            lane.answers.differences.len() + lane.tools.len() + pages
+        };
         diff.differences =
             diff.cases.len() + diff.unpaired.len() + diff.lanes.iter().map(count).sum::<usize>();
         Ok(diff)

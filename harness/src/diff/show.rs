@@ -2,7 +2,7 @@
 
 use mcp_hil_core::catalogue::Level;
 use mcp_hil_core::compare::answers::{AnswerDifference, Latency};
-use mcp_hil_core::compare::tools::{Change, ToolChange};
+use mcp_hil_core::compare::tools::{Impact, ToolChange};
 use mcp_hil_core::verdict::Verdict;
 
 use super::{CaseChange, Diff, Found, Lane, RunShown};
@@ -115,25 +115,22 @@ fn requirement(found: &Found) -> String {
 }
 
 fn tools(page: &mut Page, lane: &Lane) {
-    if lane.tools.is_empty() {
+    if lane.tools.is_empty() && lane.pages.is_none() {
         return;
     }
     page.line("");
     page.line(&format!("tools over {}", lane.second));
     for ToolChange { tool, change, what } in &lane.tools {
-        let word = match change {
-            Change::Added => "added",
-            Change::Removed => "removed",
-            Change::Narrowed => "narrowed",
-            Change::Widened => "widened",
-            Change::Changed => "changed",
-            Change::Described => "other words",
-        };
+        let (kind, impact) = change.words();
+        let word = impact.map_or("", Impact::word);
         let what = match what.is_empty() {
-            true => tool.clone(),
-            false => format!("{tool}: {what}"),
+            true => format!("{kind}: {tool}"),
+            false => format!("{kind}: {tool}: {what}"),
         };
         page.row(word, &short(&what));
+    }
+    if let Some(pages) = &lane.pages {
+        page.row("", &format!("page boundaries moved: {pages}"));
     }
 }
 
@@ -159,10 +156,7 @@ fn answer(page: &mut Page, lane: &Lane, difference: &AnswerDifference) {
         1 => String::new(),
         times => format!(", {times} times"),
     };
-    let kind = match difference.words_only {
-        true => "other words",
-        false => "another answer",
-    };
+    let kind = difference.kind;
     page.line(&format!(
         "{} over {}: {kind}{times}",
         short(&difference.what),

@@ -3,12 +3,14 @@
 //! Nothing is installed for it, and nothing built for the first time: what is passed over is told with
 //! the command that would bring it, and the next one is tried.
 
-use std::fs;
 use std::path::Path;
 
 use clap::ValueEnum;
 
-use super::{Asked, Dut, emulated, qemu};
+use mcp_hil_rig::board::attached;
+
+use super::{Asked, Dut, board, emulated, qemu};
+use crate::cli::DUTS;
 use crate::exit;
 use crate::plan::Refusal;
 
@@ -129,6 +131,48 @@ pub fn choose(
     ))
 }
 
+/// The first kind that [`choose`] would take, without making sure of it: nothing is built or started.
+/// Boards are no matter of a kind: each has a file.
+///
+/// # Errors
+///
+/// As there.
+pub fn first_at_hand(
+    prefer: &[Kind],
+    firmware: Option<&Path>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Kind, Refusal> {
+    let asked = Asked {
+        firmware,
+        ..Asked::default()
+    };
+    let order = match prefer {
+        [] => from_environment(&std::env::var(VARIABLE).unwrap_or_default())?,
+        prefer => prefer.to_vec(),
+    };
+    let mut names = Vec::new();
+    for kind in order {
+        names.push(kind.name());
+        if kind == Kind::Board {
+            continue;
+        }
+        match kind.at_hand(&asked) {
+            Ok(()) => return Ok(kind),
+            Err(Failed::Passed(passed)) => {
+                say(&format!("passed over {}: {}", kind.name(), passed.why));
+            }
+            Err(Failed::Refused(refusal)) => return Err(refusal),
+        }
+    }
+    Err(Refusal::bench(
+        format!(
+            "nothing to test: finds no device, tried {}",
+            names.join(", ")
+        ),
+        "attach a board that has a file in `ci/duts`, or name a device in MCP_HIL_DUT",
+    ))
+}
+
 /// The order that the environment sets, else the usual one. A variable without a value is none: CI
 /// systems set such.
 fn from_environment(value: &str) -> Result<Vec<Kind>, Refusal> {
@@ -164,16 +208,7 @@ pub(super) enum Failed {
 /// The device of a kind; `None` when there is nothing to say about its absence.
 fn attempt(kind: Kind, asked: &Asked<'_>) -> Result<Option<Dut>, Failed> {
     if kind == Kind::Board {
-        return match serial_devices(Path::new(SYSFS)).first() {
-            None => Ok(None),
-            Some(name) => Err(Failed::Passed(Passed {
-                why: format!(
-                    "`/dev/{name}` may be a board, and boards are not run by this program yet; \
-                     `--dut wait` tests one that is flashed already"
-                ),
-                command: None,
-            })),
-        };
+        return board::attached_with_file(Path::new(DUTS), &attached().boards, asked);
     }
     kind.at_hand(asked)?;
     match Dut::find(kind.name(), asked) {
@@ -187,37 +222,6 @@ fn attempt(kind: Kind, asked: &Asked<'_>) -> Result<Option<Dut>, Failed> {
         }
         Err(refusal) => Err(Failed::Refused(refusal)),
     }
-}
-
-/// Where Linux tells of terminals; elsewhere boards are not looked for.
-const SYSFS: &str = "/sys/class/tty";
-
-/// USB vendors of ESP32 boards and of the serial converters on them: Espressif, Silicon Labs, QinHeng
-/// (CH34x), FTDI, Prolific.
-const VENDORS: [&str; 5] = ["303a", "10c4", "1a86", "0403", "067b"];
-
-/// How far above its terminal a USB device stands in sysfs, at most.
-const LEVELS: usize = 4;
-
-/// The serial terminals that USB devices of these vendors have.
-fn serial_devices(sysfs: &Path) -> Vec<String> {
-    let is_likely = |terminal: &Path| {
-        let device = fs::canonicalize(terminal.join("device")).unwrap_or_default();
-        let mut vendors = device
-            .ancestors()
-            .take(LEVELS)
-            .filter_map(|folder| fs::read_to_string(folder.join("idVendor")).ok());
-        vendors.any(|vendor| VENDORS.contains(&vendor.trim()))
-    };
-    let mut names: Vec<String> = fs::read_dir(sysfs)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| is_likely(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
 }
 
 #[cfg(test)]
@@ -234,33 +238,5 @@ mod tests {
         for kind in Kind::value_variants() {
             assert_eq!(from_environment(kind.name()).unwrap(), [*kind]);
         }
-    }
-
-    #[test]
-    fn boards_are_told_from_other_terminals_by_the_vendor_of_their_usb_device() {
-        let place = std::env::temp_dir().join(format!("mcp-hil-sysfs-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&place);
-        for (name, path, vendor) in [
-            ("ttyACM0", "usb1/1-2/1-2:1.0", "303a"),
-            ("ttyUSB0", "usb1/1-3/1-3:1.0/ttyUSB0", "10c4"),
-            ("ttyACM1", "usb1/1-4/1-4:1.0", "046d"),
-            ("ttyS0", "serial/00:01", "303a"),
-        ] {
-            let device = place.join("devices").join(path);
-            fs::create_dir_all(&device).unwrap();
-            if path.starts_with("usb") {
-                let usb: std::path::PathBuf = path.split('/').take(2).collect();
-                let file = place.join("devices").join(usb).join("idVendor");
-                fs::write(file, format!("{vendor}\n")).unwrap();
-            }
-            let terminal = place.join("tty").join(name);
-            fs::create_dir_all(&terminal).unwrap();
-            std::os::unix::fs::symlink(&device, terminal.join("device")).unwrap();
-        }
-        // What is no device at all has no link.
-        fs::create_dir_all(place.join("tty/console")).unwrap();
-        assert_eq!(serial_devices(&place.join("tty")), ["ttyACM0", "ttyUSB0"]);
-        assert!(serial_devices(&place.join("nothing")).is_empty());
-        fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -1,16 +1,23 @@
 //! A board that this machine is attached to: from its file to a target, and what keeps it from dialing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcp_hil_core::transcript::Transport;
+use mcp_hil_rig::board::UsbBoard;
 use mcp_hil_rig::board::protocol::{Job, Place};
 use mcp_hil_rig::board::reset::Circuit;
+use mcp_hil_rig::flash::FlashJob;
+use mcp_hil_rig::flash::worker::SILENCE;
 use mcp_hil_rig::{BoardSetup, Trigger};
 use serde_json::json;
 
+use super::auto::{Failed, Passed};
 use super::emulated::PROMPT;
-use super::{Asked, BoardFile, ConsoleFile, DutFile, TriggerKind};
+use super::{Asked, BoardFile, ConsoleFile, Dut, DutFile, TriggerKind};
+use crate::cli::{FlashArgs, ImageSize, Part, SettingsArgs};
+use crate::duts::Files;
+use crate::flash;
 use crate::plan::Refusal;
 
 /// How long a board may take until it dials: Wi-Fi and activation take most of it.
@@ -20,11 +27,23 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// systems take seconds to name it again.
 const RETURNS: Duration = Duration::from_secs(10);
 
+/// An address as long as those that boards are told.
+const SOME_URL: &str = "http://192.168.100.100:8003/xiaozhi/ota/";
+
 /// The argument that makes this program the bridge.
 const BRIDGE: &str = "bridge";
 
+/// A board, and what is to be on it.
+#[derive(Debug, Clone)]
+pub struct BoardDut {
+    /// What its file says.
+    pub file: BoardFile,
+    /// The program or the image that it is to run; none where it has one, or gets parts.
+    pub firmware: Option<PathBuf>,
+}
+
 /// Checks what a board cannot do.
-pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardFile>, Refusal> {
+pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardDut>, Refusal> {
     let board = file.board.clone().unwrap_or_default();
     if let Some(difference) = asked.difference {
         let kind = difference.kind();
@@ -47,7 +66,12 @@ pub(super) fn find(file: &DutFile, asked: &Asked<'_>) -> Result<Box<BoardFile>, 
              needs no trigger",
         ));
     }
-    Ok(Box::new(board))
+    // What is wrong with it is told before anything starts; the address comes with the run.
+    board.flash(asked.firmware, SOME_URL)?;
+    Ok(Box::new(BoardDut {
+        firmware: asked.firmware.map(Path::to_owned),
+        file: board,
+    }))
 }
 
 impl BoardFile {
@@ -60,8 +84,10 @@ impl BoardFile {
     pub(super) fn setup(
         &self,
         bridge: PathBuf,
+        folder: &Path,
         ota_url: &str,
         env: Vec<(String, String)>,
+        flash: Option<FlashJob>,
     ) -> BoardSetup {
         BoardSetup {
             bridge,
@@ -69,10 +95,14 @@ impl BoardFile {
             job: Job {
                 place: self.place(),
                 circuit: match self.console {
-                    Some(ConsoleFile::UsbSerialJtag) => Circuit::UsbSerialJtag,
-                    _ => Circuit::Uart,
+                    Some(ConsoleFile::UsbSerialJtag) => Some(Circuit::UsbSerialJtag),
+                    Some(ConsoleFile::Uart) => Some(Circuit::Uart),
+                    Some(ConsoleFile::None) | None => None,
                 },
+                command: "mcp-hil run".to_owned(),
+                folder: Some(folder.to_owned()),
                 prompt: Some(PROMPT.to_owned()),
+                flash,
                 input: format!("config {}\n", json!({ "ota_url": ota_url })),
                 return_ms: RETURNS.as_millis() as u64,
             },
@@ -90,8 +120,58 @@ impl BoardFile {
         }
     }
 
+    /// What is to be flashed for a harness at this address; nothing where the file names nothing.
+    pub(super) fn flash(
+        &self,
+        firmware: Option<&Path>,
+        ota_url: &str,
+    ) -> Result<Option<FlashJob>, Refusal> {
+        if firmware.is_none() && self.parts.is_empty() {
+            return match self.wifi {
+                None => Ok(None),
+                Some(_) => Err(Refusal::usage(
+                    "`[board.wifi]` without `firmware` and `[[board.parts]]`: expected an image, whose \
+                     partition table says where settings are",
+                    "name what is on the board, which is flashed only where it differs; or leave the \
+                     section out, if the board knows its network",
+                )),
+            };
+        }
+        let wifi = self.wifi.as_ref();
+        let part = |part: &super::PartFile| Part {
+            offset: part.offset,
+            file: part.file.clone(),
+        };
+        let args = FlashArgs {
+            port: None,
+            probe: None,
+            firmware: firmware.map(Path::to_owned),
+            parts: self.parts.iter().map(part).collect(),
+            chip: self.chip,
+            size: self.flash_size.map(ImageSize::from),
+            baud: self.flash_baud.unwrap_or(FlashJob::BAUD),
+            nvs: None,
+            silence: SILENCE.as_secs(),
+            // Without a network to write, those that the board knows are left alone.
+            settings: wifi.map_or_else(SettingsArgs::default, |wifi| SettingsArgs {
+                wifi: Some(wifi.ssid.clone()),
+                wifi_password_env: wifi.password_env.clone(),
+                ota_url: Some(ota_url.to_owned()),
+                ..SettingsArgs::default()
+            }),
+        };
+        flash::job(&args).map(Some)
+    }
+
     fn place(&self) -> Place {
-        Place::Port(self.port.clone().unwrap_or_default())
+        match &self.port {
+            Some(path) => Place::Port(path.clone()),
+            None => Place::Usb {
+                serial: self.serial.clone(),
+                mac: self.mac.map(|mac| mac.to_string()),
+                location: self.location.clone(),
+            },
+        }
     }
 
     /// What keeps it from dialing, as far as its console tells.
@@ -144,6 +224,41 @@ impl BoardFile {
 
 /// What firmware says when it looks for a network, or has given up and opened its own.
 const WIFI: &[&str] = &[" wifi:", "Wifi", "WiFi", "Xiaozhi-"];
+
+/// Of the boards that are attached the first that has a file in `folder`; `None` where none is attached.
+pub(super) fn attached_with_file(
+    folder: &Path,
+    boards: &[UsbBoard],
+    asked: &Asked<'_>,
+) -> Result<Option<Dut>, Failed> {
+    let Some(first) = boards.first() else {
+        return Ok(None);
+    };
+    let passed = |why: String, command: Option<&str>| {
+        let command = command.map(str::to_owned);
+        Err(Failed::Passed(Passed { why, command }))
+    };
+    if let Some(difference) = asked.difference {
+        return passed(format!("no board has {}s", difference.kind()), None);
+    }
+    // What is wrong with a file is told where it is named: it is none of this choice.
+    let files = Files::read(folder);
+    let mut named = boards.iter().filter(|board| board.known().is_some());
+    if let Some(file) = named.find_map(|board| files.of(board).find(|file| !is_at_path(file))) {
+        let found = Dut::find(&file.path, asked);
+        return found.map(Some).map_err(Failed::Refused);
+    }
+    let why = format!(
+        "no file in `{}` names the board at `{}`",
+        folder.display(),
+        first.port.display()
+    );
+    passed(why, Some("mcp-hil duts --write ci/duts/NAME.toml"))
+}
+
+fn is_at_path(file: &DutFile) -> bool {
+    file.board.as_ref().is_some_and(BoardFile::is_at_path)
+}
 
 /// Refuses addresses that no board can dial.
 pub(crate) fn check_reachable(

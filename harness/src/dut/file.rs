@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::Fidelity;
 use crate::plan::Refusal;
+use crate::snapshots::SnapshotsFile;
 use place::Text;
 
 pub use board::{BoardFile, ConsoleFile, PartFile, PowerFile, TriggerFile, TriggerKind, WifiFile};
@@ -48,6 +49,9 @@ pub struct DutFile {
     /// Which of its tools may be called.
     #[serde(default)]
     pub tools: ToolsFile,
+    /// What concerns its reviewed answers.
+    #[serde(default)]
+    pub snapshots: SnapshotsFile,
     /// How an attached board is reached; there for the target `board` and for no other.
     pub board: Option<BoardFile>,
 }

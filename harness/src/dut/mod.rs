@@ -22,8 +22,10 @@ use mcp_hil_core::transcript::Transport;
 use mcp_hil_rig::{Board, Command, Process, Target};
 
 use crate::plan::{Plan, Refusal};
+use crate::run::RunError;
 
-pub use auto::{AUTO, Kind, choose};
+pub use auto::{AUTO, Kind, choose, first_at_hand};
+pub use board::BoardDut;
 pub use emulated::{Emulated, Emulator};
 pub use fidelity::Fidelity;
 pub use file::{
@@ -61,7 +63,7 @@ pub enum How {
     /// An image of a whole flash on an emulated chip.
     Emulated(Box<Emulated>),
     /// A board at a serial port of this host.
-    Board(Box<BoardFile>),
+    Board(Box<BoardDut>),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
@@ -240,6 +242,16 @@ impl Dut {
         })
     }
 
+    /// What is different about it on purpose, if it is a reference device.
+    pub fn difference(&self) -> Option<&Difference> {
+        match &self.how {
+            How::Native { difference, .. } => difference.as_ref(),
+            How::Qemu(qemu) => qemu.difference.as_ref(),
+            How::Emulated(emulated) => emulated.difference.as_ref(),
+            How::Board(_) | How::Exec(_) | How::Wait => None,
+        }
+    }
+
     /// The kind of target in one word.
     pub fn kind(&self) -> &'static str {
         match &self.how {
@@ -249,6 +261,19 @@ impl Dut {
             How::Board(_) => "board",
             How::Exec(_) => "exec",
             How::Wait => "wait",
+        }
+    }
+
+    /// The files that it runs, where the harness has them.
+    pub fn images(&self) -> Vec<&Path> {
+        match &self.how {
+            How::Qemu(qemu) => vec![qemu.image()],
+            How::Emulated(emulated) => vec![&emulated.image.path],
+            How::Board(board) => {
+                let parts = board.file.parts.iter().map(|part| part.file.as_path());
+                board.firmware.as_deref().into_iter().chain(parts).collect()
+            }
+            How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
         }
     }
 
@@ -325,7 +350,7 @@ impl Dut {
     /// How a device that has not connected could, and has this on its console.
     pub fn how_to_connect(&self, transport: Transport, console: &[&str]) -> &'static str {
         match (&self.how, transport) {
-            (How::Board(board), _) => board.how_to_connect(transport, console),
+            (How::Board(board), _) => board.file.how_to_connect(transport, console),
             (How::Wait, _) => "point the device at that address and make it dial, as by its button",
             (How::Qemu(_), _) => {
                 "the console tells how far the image came; a line `sta ip` means that the emulator's \
@@ -404,21 +429,30 @@ impl Dut {
     ///
     /// # Errors
     ///
-    /// The run's folder cannot be written.
+    /// The run's folder cannot be written, or what is to be flashed cannot be.
     pub fn target(
         &self,
         plan: &Plan,
         transport: Transport,
         url: &str,
         ota_url: &str,
-    ) -> io::Result<Target> {
+    ) -> Result<Target, RunError> {
+        let folder = plan.lane_folder(transport);
+        let unwritable = |reason| RunError::Write {
+            path: folder.display().to_string(),
+            reason,
+        };
         let env = environment(plan, transport, url, ota_url);
         if let How::Board(board) = &self.how {
-            let setup = board.setup(std::env::current_exe()?, ota_url, env);
+            let flash = board
+                .file
+                .flash(board.firmware.as_deref(), ota_url)
+                .map_err(|refusal| RunError::NoConnection(refusal.text))?;
+            let bridge = crate::program::path().map_err(unwritable)?;
+            let setup = board.file.setup(bridge, &plan.folder, ota_url, env, flash);
             return Ok(Target::Board(Box::new(Board::new(setup))));
         }
-        let folder = plan.lane_folder(transport);
-        let Some(command) = self.command(ota_url, &folder)? else {
+        let Some(command) = self.command(ota_url, &folder).map_err(unwritable)? else {
             return Ok(Target::Wait);
         };
         let told = |command: Command, (name, value)| command.env(name, value);

@@ -71,6 +71,11 @@ pub struct Qemu {
 }
 
 impl Qemu {
+    /// The image.
+    pub(super) fn image(&self) -> &Path {
+        &self.image
+    }
+
     /// Finds the emulator, and finds or builds the image.
     pub(super) fn find(difference: Option<&Difference>) -> Result<Self, Refusal> {
         let emulator = emulator()?;

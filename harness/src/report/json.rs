@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fanout::Reporter;
 use crate::event::{CaseReport, DutReady, Event, RunStarted, SCHEMA, Summary};
+use crate::snapshots::AnswerReport;
 
 /// Writes each event as one line of JSON as soon as it happens.
 #[derive(Debug)]
@@ -43,6 +44,9 @@ pub struct Record {
     /// The judged cases in the order in which they ran, each with its last verdict.
     #[serde(default)]
     pub cases: Vec<CaseReport>,
+    /// Answers that are not as reviewed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerReport>,
     /// What was told that is no verdict.
     #[serde(default)]
     pub notices: Vec<String>,
@@ -113,6 +117,7 @@ impl Recorder {
                         run: run.clone(),
                         duts: Vec::new(),
                         cases: Vec::new(),
+                        answers: Vec::new(),
                         notices: std::mem::take(&mut self.early),
                         summary: Summary::default(),
                     });
@@ -145,6 +150,7 @@ impl Recorder {
                     None => record.cases.push(case.clone()),
                 }
             }
+            Event::AnswerChanged(answer) => record.answers.push((**answer).clone()),
             Event::Notice { text } => record.notices.push(text.clone()),
             Event::RunFinished(summary) => record.summary = summary.clone(),
         }

@@ -15,7 +15,7 @@
 //! case is shown by none of them unless one opens it.
 //!
 //! What belongs to no case - no device came, the run was cut short, nothing ran, the baseline is
-//! stale - stands in a suite `run`, so that this file is never greener than the exit code.
+//! stale, answers are not as reviewed - stands in a suite `run`, so that this file is never greener than the exit code.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,6 +32,7 @@ use super::json::{Record, Recorder, write_file};
 use super::lines::{self, Status};
 use super::summary::exit_meaning;
 use crate::event::{CaseReport, Event, Summary};
+use crate::snapshots::AnswerReport;
 
 /// Most characters of one text of evidence in a body.
 const EVIDENCE: usize = 4_000;
@@ -84,6 +85,9 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
             }
         }
         lines.extend(told.map(|identity| format!("device: {identity}")));
+        if let Some(shard) = record.run.basis.as_ref().and_then(|basis| basis.shard) {
+            lines.push(format!("shard: {shard}"));
+        }
         if !lines.is_empty() {
             suite.set_system_out(&xml_cdata(&lines.join("\n")));
         }
@@ -92,7 +96,11 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
     let green = !suites
         .iter()
         .any(|suite: &TestSuite| suite.errors() + suite.failures() > 0);
-    suites.push(suite("run", timestamp, of_the_run(&record.summary, green)));
+    suites.push(suite(
+        "run",
+        timestamp,
+        of_the_run(&record.summary, &record.answers, green),
+    ));
 
     let mut report = Report::new();
     // Readers take a suite without cases for a mistake.
@@ -221,7 +229,7 @@ fn testcase(case: &CaseReport, catalogue: &Catalogue) -> TestCase {
 }
 
 /// What belongs to the run and to no case; `green` when no case is red.
-fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
+fn of_the_run(summary: &Summary, answers: &[AnswerReport], green: bool) -> Vec<TestCase> {
     let meaning = exit_meaning(summary).unwrap_or_default();
     let mut cases = Vec::new();
     let mut error = |name: &str, message: &str, body: &str| {
@@ -262,6 +270,17 @@ fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
             },
         ));
     }
+    let failing: Vec<&AnswerReport> = answers.iter().filter(|answer| answer.fails).collect();
+    if summary.exit != 0 && !failing.is_empty() {
+        cases.push(run_case(
+            "answers",
+            TestResult::Failure {
+                type_: "answer-changed".to_owned(),
+                message: xml_attribute(&changed(&failing)),
+                cause: Some(xml_cdata(&differences(&failing))),
+            },
+        ));
+    }
     if summary.exit != 0 && green && cases.is_empty() {
         cases.push(run_case(
             "exit",
@@ -273,6 +292,34 @@ fn of_the_run(summary: &Summary, green: bool) -> Vec<TestCase> {
         ));
     }
     cases
+}
+
+/// Answers that are not as reviewed, in a line.
+fn changed(answers: &[&AnswerReport]) -> String {
+    let first = answers[0];
+    let what = first.changes.first();
+    let what = what.map_or_else(
+        || lines::answer_word(first.state).to_lowercase(),
+        |change| clean::line(&change.to_string(), MESSAGE),
+    );
+    let more = match answers.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("answer changed: {}: {what}{more}", first.snapshot)
+}
+
+fn differences(answers: &[&AnswerReport]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        let word = lines::answer_word(answer.state);
+        text += &format!("{word:<13}{}\n", answer.snapshot);
+        for (label, value, _) in lines::answer(answer, EVIDENCE, usize::MAX) {
+            text += &format!("{label:<13}{value}\n");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn run_case(name: &str, result: TestResult) -> TestCase {

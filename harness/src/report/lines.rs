@@ -5,7 +5,8 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
 use super::layout::{CYAN, Colour, DIM, GREEN, MAGENTA, RED, YELLOW, count};
-use crate::event::{CaseReport, Failure, Generated};
+use crate::event::{CaseReport, Failure, Generated, RunStarted};
+use crate::snapshots::{AnswerReport, AnswerState, Answers};
 
 /// What became of a case, in the words of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,18 @@ pub(crate) fn short_transport(transport: &str) -> &str {
 /// A device and its transport in short: `native/ws`.
 pub(crate) fn link(dut: &str, transport: &str) -> String {
     clean::visible(&format!("{dut}/{}", short_transport(transport))).into_owned()
+}
+
+/// Which part of a run it is, or of how many runs: `, shard 2/3`.
+pub(crate) fn part(run: &RunStarted) -> String {
+    match (
+        run.basis.as_ref().and_then(|basis| basis.shard),
+        run.joined.len(),
+    ) {
+        (Some(shard), _) => format!(", shard {shard}"),
+        (None, 0) => String::new(),
+        (None, runs) => format!(", joined of {}", count(runs, "run")),
+    }
 }
 
 /// A requirement with its level and where it stands: `ids.echo (MUST, JSON-RPC 2.0 section 5)`.
@@ -192,6 +205,64 @@ pub(crate) fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, Str
         rows.push(("times", format!("{} inputs failed so", failure.times)));
     }
     rows.push(("repro", clean::visible(&failure.repro).into_owned()));
+    rows
+}
+
+/// What an answer is, in a word of at most seven letters.
+pub(crate) fn answer_word(state: AnswerState) -> &'static str {
+    match state {
+        AnswerState::Changed => "CHANGED",
+        AnswerState::New => "NEW",
+        AnswerState::Gone => "GONE",
+    }
+}
+
+/// How the answers of a run compare with the reviewed ones: `18 as reviewed, 1 changed`.
+pub(crate) fn answers(answers: &Answers) -> String {
+    let others = [
+        (answers.changed, "changed"),
+        (answers.new, "not reviewed yet"),
+        (answers.gone, "gone"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let others: String = others
+        .map(|(number, word)| format!(", {number} {word}"))
+        .collect();
+    format!("{} as reviewed{others}", answers.same)
+}
+
+/// A labelled line, and whether it may be wrapped.
+pub(crate) type Line = (&'static str, String, bool);
+
+/// What became of an answer as labelled lines; of what changed and of the lines that differ `most` are
+/// shown.
+pub(crate) fn answer(answer: &AnswerReport, limit: usize, most: usize) -> Vec<Line> {
+    let told = answer.changes.iter();
+    let told = told.map(|change| clean::line(&change.to_string(), limit));
+    let lines = answer.diff.iter();
+    let lines = lines.map(|line| clean::visible(&clean::cut(line, limit)).into_owned());
+    let mut rows = first_of("changed", told.collect(), most, true);
+    rows.extend(first_of("diff", lines.collect(), most, false));
+    if let Some(note) = &answer.note {
+        rows.push(("note", clean::line(note, limit), true));
+    }
+    rows.push(match &answer.written {
+        Some(written) => ("file", clean::line(written, limit), false),
+        None => ("reviewed", clean::line(&answer.file, limit), false),
+    });
+    rows
+}
+
+/// The first of some lines below one label.
+fn first_of(label: &'static str, all: Vec<String>, most: usize, wraps: bool) -> Vec<Line> {
+    let left = all.len().saturating_sub(most);
+    let shown = all.into_iter().take(most).enumerate();
+    let mut rows: Vec<Line> = shown
+        .map(|(at, line)| (if at == 0 { label } else { "" }, line, wraps))
+        .collect();
+    if left > 0 {
+        rows.push(("", format!("... and {left} more"), false));
+    }
     rows
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::clean;
 use super::layout::{GREEN, Page, RED, YELLOW, count, seconds};
-use super::lines::few;
+use super::lines::{self, few};
 use crate::event::{DutInfo, Summary};
 
 /// Most unexercised requirements that are named; `report.json` names all.
@@ -30,6 +30,10 @@ pub fn exit_meaning(summary: &Summary) -> Option<String> {
                     "requirements were left unexercised",
                 ),
                 (!summary.stale.is_empty(), "the baseline is stale"),
+                (
+                    summary.answers.is_some_and(|answers| answers.failed > 0),
+                    "answers are not as reviewed",
+                ),
             ]
             .iter()
             .filter(|(applies, _)| *applies)
@@ -93,6 +97,9 @@ pub(crate) fn put(
             "unexercised",
             &clean::visible(&format!("{number}: {named}")),
         );
+    }
+    if let Some(answers) = &summary.answers {
+        page.row("answers", &lines::answers(answers));
     }
     for (at, stale) in summary.stale.iter().enumerate() {
         let label = if at == 0 { "stale" } else { "" };

@@ -9,13 +9,21 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
 use super::fanout::Reporter;
-use super::layout::{CYAN, DIM, Page, columns, count, pad, seconds};
+use super::layout::{CYAN, DIM, Page, RED, YELLOW, columns, count, pad, seconds};
 use super::lines::{self, Status};
 use super::summary::{self, Warnings};
 use crate::event::{CaseReport, DutReady, Event, Failure, RunStarted};
+use crate::snapshots::{AnswerReport, AnswerState};
 
 /// Most characters of what was expected, received or sent that are printed.
 const EVIDENCE: usize = 300;
+
+/// Most changes of an answer, and most lines that differ, that are printed.
+const DIFF: usize = 14;
+
+/// How a changed answer is accepted.
+const ACCEPT: &str =
+    "`cargo insta review` shows and accepts what is meant; `--snapshots update` takes all";
 
 /// Most slugs that stand in a line of a case.
 const SLUGS_NAMED: usize = 3;
@@ -58,6 +66,8 @@ pub struct Terminal<O, T> {
     /// Cases in which a finding was first printed, by device, requirement and what was expected.
     seen: HashMap<(String, String, String), String>,
     warnings: Warnings,
+    /// Whether it was told how answers are accepted.
+    hinted: bool,
 }
 
 impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
@@ -68,6 +78,7 @@ impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
             Event::CaseStarted { .. } => {}
             Event::CaseFinished(case) => self.case_finished(case),
             Event::CaseRevised(case) => self.case_revised(case),
+            Event::AnswerChanged(answer) => self.answer_changed(answer),
             Event::Notice { text } => self.notice(text),
             Event::RunFinished(end) => {
                 let hidden = self.hidden.as_deref();
@@ -112,6 +123,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             said: HashMap::new(),
             seen: HashMap::new(),
             warnings: Warnings::new(),
+            hinted: false,
         }
     }
 
@@ -135,8 +147,9 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             self.link_width = self.link_width.max(columns(&link));
         }
         let text = format!(
-            "{}, rules {}{}, seed {}",
+            "{}{}, rules {}{}, seed {}",
             count(run.cases, "case"),
+            lines::part(run),
             run.rules.join(" + "),
             if run.strict { ", strict" } else { "" },
             run.seed,
@@ -223,6 +236,35 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         self.case_line(status, "  late  ", case, &tail);
         let any_late = case.findings.iter().any(|finding| finding.late);
         self.block(case, |finding| finding.late || !any_late);
+    }
+
+    fn answer_changed(&mut self, answer: &AnswerReport) {
+        let colour = if answer.fails { RED } else { YELLOW };
+        let link = match &*answer.transport {
+            "" => clean::visible(&answer.dut).into_owned(),
+            transport => lines::link(&answer.dut, transport),
+        };
+        let text = format!(
+            "{}  {}",
+            pad(&link, self.link_width),
+            clean::visible(&answer.snapshot)
+        );
+        let word = lines::answer_word(answer.state);
+        self.page.status(word, colour, " answer ", &text);
+        let most = if self.style.verbose { usize::MAX } else { DIFF };
+        for (label, value, wraps) in lines::answer(answer, EVIDENCE, most) {
+            match wraps {
+                true => self.page.row(label, &value),
+                false => self.page.whole_row(label, &value),
+            }
+        }
+        // Who has seen how answers are accepted need not see it again.
+        let waits = |file: &String| file.ends_with(".snap.new");
+        let accept = answer.written.as_ref().is_some_and(waits) || answer.fails;
+        if accept && answer.state != AnswerState::Gone && !std::mem::replace(&mut self.hinted, true)
+        {
+            self.page.row("hint", ACCEPT);
+        }
     }
 
     fn case_line(&mut self, status: Status, bracket: &str, case: &CaseReport, tail: &str) {

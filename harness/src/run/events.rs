@@ -20,6 +20,9 @@ use super::session::{Exchange, Manner, Next, Session};
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long the end of a panic is waited for on the console: at 115,200 baud its text takes half a second.
+const DUMP_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How often is looked meanwhile whether the device dials again.
 const EXIT_LOOK: Duration = Duration::from_millis(5);
 
@@ -298,6 +301,19 @@ impl Session {
             }
         }
         self.drain_console();
+    }
+
+    /// Waits until the console has shown the end of a panic: a serial line takes its time for it.
+    pub(crate) async fn wait_for_dump(&mut self) {
+        let until = Instant::now() + DUMP_PATIENCE;
+        while self.judge.is_dumping() && self.target.is_running() != Some(false) {
+            tokio::select! {
+                output = self.target.next() => {
+                    self.output(output);
+                }
+                () = tokio::time::sleep_until(until.into()) => return,
+            }
+        }
     }
 
     /// Takes in the console lines that were written until now, without waiting, and HTTP requests.

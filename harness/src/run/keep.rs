@@ -7,8 +7,8 @@ use mcp_hil_core::verdict::Judgement;
 
 use super::lane::Lane;
 use super::properties::Hunt;
+use super::search::expected_and_received;
 use super::session::Session;
-use super::shrink::expected_and_received;
 use crate::event::Failure;
 
 /// Most characters of evidence in the head of a file.

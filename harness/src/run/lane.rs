@@ -175,11 +175,7 @@ pub(super) async fn open(
     http.set_vision(&[token, other_token], VISION_REPLY);
     let target = plan
         .dut
-        .target(plan, transport, &endpoint.url(), &http.ota_url())
-        .map_err(|reason| RunError::Write {
-            path: folder.display().to_string(),
-            reason,
-        })?;
+        .target(plan, transport, &endpoint.url(), &http.ota_url())?;
     let told_variables = vec![
         ("vision.url", plan.dut.seen(&http.vision_url())),
         ("vision.token", token.clone()),
@@ -531,7 +527,10 @@ impl Lane<'_, '_> {
         };
         session.tell_of_audio();
         session.drain_console();
-        session.wait_for_port().await;
+        if session.crashed && matches!(self.plan.symbols, Some(Ok(_))) {
+            session.wait_for_dump().await;
+        }
+        session.wait_for_port(end == Exchange::Gone).await;
         end
     }
 

@@ -16,9 +16,11 @@ mod properties;
 mod recorder;
 mod recover;
 mod report;
+mod search;
 mod session;
 mod settings;
 mod shrink;
+mod smaller;
 mod stimulus;
 mod summary;
 mod twin;
@@ -30,10 +32,11 @@ use mcp_hil_core::transcript::{BRING_UP, CLOSE, Transport};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
 
-use crate::event::{DutInfo, Event, RunStarted, SCHEMA, Summary};
+use crate::event::{CaseReport, DutInfo, Event, RunStarted, SCHEMA, Summary};
 use crate::plan::Plan;
 use crate::recording::Recorded;
 use crate::report::Reporters;
+use crate::snapshots::{Answers, review};
 
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
@@ -42,6 +45,7 @@ pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
 pub use summary::Tally;
 pub(crate) use summary::failing;
+pub(crate) use summary::lane as lane_name;
 
 /// Why a run, or the rest of it, could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +107,8 @@ pub async fn run(
         // The cases of the plan and the two around them, and the comparison.
         cases: (plan.cases.len() + plan.generation.properties.len() + 2) * plan.transports.len()
             + usize::from(plan.transports.len() > 1),
+        basis: Some(plan.basis.clone()),
+        joined: Vec::new(),
     }));
     if let Some(Err(why)) = &plan.symbols {
         let text = format!("places of a panic are told as addresses: {why}");
@@ -111,7 +117,10 @@ pub async fn run(
     if let Some(baseline) = &plan.baseline {
         notice_unreviewed(baseline, reporters);
     }
-    let mut tally = Tally::new(plan.ruling(), plan.whole_suite);
+    let mut tally = match plan.basis.shard {
+        None => Tally::new(plan.ruling(), plan.whole_suite),
+        Some(_) => Tally::of_part(plan.ruling()),
+    };
     let (mut cases, mut error, mut interrupted) = (Vec::new(), None, false);
     for transport in &plan.transports {
         if error.is_some() || interrupted {
@@ -144,20 +153,35 @@ pub async fn run(
             Err(refusal) => error = Some(RunError::Unreadable(refusal.to_string())),
         }
     }
+    let complete = error.is_none() && !interrupted;
+    let answers = plan.snapshots.as_ref().map(|setup| {
+        let (changed, answers, trouble) = review(plan, setup, &cases, complete);
+        for report in changed {
+            reporters.event(&Event::AnswerChanged(Box::new(report)));
+        }
+        for text in trouble {
+            reporters.event(&Event::Notice { text });
+        }
+        answers
+    });
     let mut summary = tally.summary();
+    // Where no step asked for an answer there is nothing to tell.
+    summary.answers = answers.filter(|answers| *answers != Answers::default());
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     summary.interrupted = interrupted;
     summary.bench_error = error.map(|error| error.to_string());
     summary.folder = plan.folder.display().to_string();
     summary.exit = exit_code(&summary);
-    let own = |case: &crate::event::CaseReport| {
-        let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
-        !built_in && case.verdict != Verdict::NotApplicable
-    };
     let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
-    if summary.exit == crate::exit::CONFORMING && selected && !cases.iter().any(own) {
-        // Getting to know the device is no case of the selection.
+    if summary.exit == crate::exit::CONFORMING
+        && answers.is_some_and(|answers| answers.unwritten > 0)
+    {
+        // Who asked for files must not take their absence for what was to be in them.
+        summary.exit = crate::exit::BENCH;
+    }
+    // Of a part only the whole can tell: all of it may be about what this device has not.
+    if plan.basis.shard.is_none() && selected && shows_nothing(&summary, &cases) {
         summary.exit = crate::exit::NOTHING_RAN;
     }
     reporters.event(&Event::RunFinished(summary.clone()));
@@ -177,11 +201,21 @@ pub(crate) fn notice_unreviewed(baseline: &Baseline, reporters: &mut Reporters<'
     }
 }
 
+/// Whether a green run carried out nothing of its selection: getting to know the device is no case of it.
+pub(crate) fn shows_nothing(summary: &Summary, cases: &[CaseReport]) -> bool {
+    let own = |case: &CaseReport| {
+        let built_in = [BRING_UP, CLOSE].contains(&case.case.as_str());
+        !built_in && case.verdict != Verdict::NotApplicable
+    };
+    summary.exit == crate::exit::CONFORMING && !cases.iter().any(own)
+}
+
 /// The exit code that a summary amounts to.
 pub fn exit_code(summary: &Summary) -> u8 {
     let conforming = summary.failed == 0
         && summary.inconclusive == 0
         && summary.unexercised.is_empty()
+        && summary.answers.is_none_or(|answers| answers.failed == 0)
         && summary.stale.is_empty();
     if summary.interrupted {
         crate::exit::INTERRUPTED

@@ -15,9 +15,10 @@ use mcp_hil_core::verdict::{Judgement, Verdict};
 
 use super::lane::{CONFIRMATIONS, Confirm, DEAD_CASES, Lane, STOPPED, micros};
 use super::report::Ruling;
+use super::search::From;
 use super::session::{Exchange, Session};
 use super::settings::{Settings, effects};
-use super::shrink::{From, exchanges};
+use super::smaller::exchanges;
 use crate::event::Generated;
 
 /// How many failures of one property are enough: what comes then has most likely been seen.

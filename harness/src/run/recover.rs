@@ -19,6 +19,9 @@ const PULLS: usize = 3;
 /// it up (device-protocol 2.3).
 const DIALS: Duration = Duration::from_secs(15);
 
+/// How long after the loss of its connection a board's port may show that the board is gone.
+const NOTICE: Duration = Duration::from_millis(500);
+
 /// The tries to make a board dial that are left.
 pub(super) struct Pulls {
     left: usize,
@@ -73,8 +76,18 @@ impl Session {
     }
 
     /// Waits for a port that went away, so that what was seen without it is charged to the bench when it
-    /// does not come back.
-    pub(super) async fn wait_for_port(&mut self) {
+    /// does not come back. The connection of a board that is unplugged may be lost before that shows at its
+    /// port; after such a loss this takes a moment longer.
+    pub(super) async fn wait_for_port(&mut self, lost: bool) {
+        let until = Instant::now() + if lost { NOTICE } else { Duration::ZERO };
+        while self.target.board().is_some_and(|board| board.is_well()) && Instant::now() < until {
+            tokio::select! {
+                output = self.target.next() => {
+                    self.output(output);
+                }
+                () = tokio::time::sleep_until(until.into()) => {}
+            }
+        }
         while self.target.board().is_some_and(|board| board.is_away()) {
             let output = self.target.next().await;
             self.output(output);
@@ -84,7 +97,7 @@ impl Session {
 
     /// Starts the board afresh and waits for it to dial, by one means after the other.
     pub(super) async fn recover(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> bool {
-        self.wait_for_port().await;
+        self.wait_for_port(false).await;
         let soft = self.link.is_some();
         let ladder = self.target.board().map(|board| board.ladder(soft));
         let mut tried = Vec::new();

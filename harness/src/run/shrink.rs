@@ -3,18 +3,19 @@
 //! Before each try the device is brought into a known state. Tries are bounded in number and time.
 //! What does not show again is told as that, with both observations.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::check::Likeness;
 use mcp_hil_core::generate::{Draw, good_requests};
-use mcp_hil_core::scenario::{Action, Case, Step};
+use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::Part;
-use mcp_hil_core::verdict::{Judgement, Outcome};
+use mcp_hil_core::verdict::Judgement;
 
 use super::lane::Lane;
 use super::properties::Hunt;
+use super::search::{From, Search, Tried, in_words};
 use super::session::Session;
+use super::smaller::{exchanges, joined, messages, without};
 use crate::event::Failure;
 
 /// Most smaller inputs that are tried for one failure.
@@ -37,47 +38,8 @@ const SHORTEST: Duration = Duration::from_millis(500);
 const REQUESTS_PER_EXCHANGE: usize = 4;
 const MOST_GOOD: usize = 200;
 
-/// From which state of the device a try begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
-    /// A fresh session, with the settings that it had.
-    Session,
-    /// The same after a fresh start, where the harness can start it.
-    Start,
-}
-
 /// Which part of `--max-time` the failures of all properties may take together: a quarter.
 const SHARE: u32 = 4;
-
-/// What a try has shown.
-pub(super) enum Tried {
-    /// The failure.
-    Shown,
-    /// Something else, in words.
-    Other(String),
-    /// Nothing: there was no try, and why.
-    Not(&'static str),
-}
-
-/// The failure that is looked for, and how far the tries may go.
-#[derive(Clone)]
-pub(super) struct Search {
-    wanted: Likeness,
-    /// What may be broken beside it: what broke with the input that was found, or the first time it was
-    /// tried again.
-    beside: BTreeSet<&'static str>,
-    /// Whether what is tried is still the input that was found, so that all it breaks belongs to it.
-    is_whole: bool,
-    /// What was read where the failure showed last, if it is a reading.
-    read: Option<String>,
-    /// Whether steps are left out, on which a reading may rest: only the same one is the same failure.
-    leaves_out: bool,
-    /// From which state each try begins.
-    from: From,
-    pub(super) steps: u32,
-    most: u32,
-    pub(super) until: Instant,
-}
 
 impl Lane<'_, '_> {
     /// Follows a failure of an input: shrinks the input, writes the smallest one to a file.
@@ -448,260 +410,5 @@ impl Lane<'_, '_> {
         }
         smallest.steps.truncate(own + enough);
         Some(smallest)
-    }
-
-    /// Whether a case shows the failure that is searched for.
-    async fn shows(
-        &mut self,
-        session: &mut Session,
-        hunt: &mut Hunt<'_>,
-        search: &mut Search,
-        case: &Case,
-    ) -> bool {
-        search.steps += 1;
-        let tried = self.try_again(session, hunt, search, case).await;
-        matches!(tried, Tried::Shown)
-    }
-
-    /// Carries an input out from a known state.
-    pub(super) async fn try_again(
-        &mut self,
-        session: &mut Session,
-        hunt: &mut Hunt<'_>,
-        search: &mut Search,
-        case: &Case,
-    ) -> Tried {
-        if session.is_interrupted() {
-            return Tried::Not("the run was stopped");
-        }
-        if !self.affords(case) {
-            return Tried::Not("the budget is spent");
-        }
-        let part = Part::Trial;
-        let from = Some((search.from, &hunt.saved));
-        let outcome = self.part(session, part, case, from).await;
-        let own = |judgement: &&Judgement| {
-            *judgement.case == *hunt.property.id && !matches!(judgement.outcome, Outcome::Held)
-        };
-        let found: Vec<Judgement> = outcome.judgements.iter().filter(own).cloned().collect();
-        let failing = self.failing(&outcome, hunt.property.id);
-        hunt.merged.add(part, outcome);
-        let shown = found
-            .iter()
-            .find(|judgement| search.wanted.is_of(judgement));
-        let Some(read) = shown.map(reading) else {
-            return Tried::Other(in_words(&found));
-        };
-        if !search.allows(&failing) || (search.leaves_out && read != search.read) {
-            return Tried::Other(in_words(&found));
-        }
-        search.read = read;
-        Tried::Shown
-    }
-}
-
-impl Search {
-    /// Whether a try that shows the failure shows nothing that the input did not. A step that is missing
-    /// may leave an expectation behind that nothing prepares any more, and the device is not to blame for
-    /// that. What a device that ends takes with it is chance.
-    fn allows(&mut self, failing: &[Judgement]) -> bool {
-        let ends = |requirement: &str| requirement.starts_with("liveness.");
-        let broken = failing
-            .iter()
-            .filter(|one| matches!(one.outcome, Outcome::Broken(_)) && !ends(one.requirement));
-        let mut requirements = broken.map(|one| one.requirement);
-        if std::mem::take(&mut self.is_whole) {
-            self.beside.extend(requirements);
-            return true;
-        }
-        ends(self.wanted.requirement) || requirements.all(|one| self.beside.contains(one))
-    }
-
-    fn reached(&self) -> Option<&'static str> {
-        if self.steps >= self.most {
-            Some("60 steps are the most")
-        } else if Instant::now() >= self.until {
-            Some("the time for it was over")
-        } else {
-            None
-        }
-    }
-}
-
-/// Inputs one after the other, as one case.
-fn joined(before: &[Case], last: &Case) -> Case {
-    let steps = before.iter().flat_map(|case| case.steps.clone());
-    Case {
-        steps: steps.chain(last.steps.clone()).collect(),
-        needs: needs(before, last),
-        ..last.clone()
-    }
-}
-
-/// What they need together: they may be of several properties.
-fn needs(before: &[Case], last: &Case) -> Vec<String> {
-    let all = before.iter().flat_map(|case| &case.needs);
-    let all: BTreeSet<&String> = all.chain(&last.needs).collect();
-    all.into_iter().cloned().collect()
-}
-
-/// How many messages a case sends, fences and readings of the state aside.
-pub(super) fn exchanges(case: &Case) -> usize {
-    let flat = case.flatten();
-    let each = flat.iter().map(|flat| match &flat.step.action {
-        Action::Burst(steps) | Action::Drop { after: steps } => steps.len(),
-        Action::Send(_) | Action::List { .. } => 1,
-        _ => 0,
-    });
-    each.sum()
-}
-
-/// How many steps can be left out, those of bursts and rows of tables one by one.
-fn messages(steps: &[Step]) -> usize {
-    steps.iter().map(weight).sum()
-}
-
-fn weight(step: &Step) -> usize {
-    match &step.action {
-        Action::Burst(inner) => inner.len().max(1),
-        Action::Each { rows, .. } => rows.len().max(1),
-        _ => 1,
-    }
-}
-
-/// The steps without one of them; what is left alone of a burst is a step of its own.
-fn without(steps: &[Step], mut at: usize) -> Vec<Step> {
-    let mut left = Vec::new();
-    for step in steps {
-        let here = weight(step);
-        let hit = at < here;
-        match &step.action {
-            Action::Burst(inner) if hit && inner.len() > 1 => {
-                let mut inner = inner.clone();
-                inner.remove(at);
-                left.push(match inner.len() {
-                    1 => inner.remove(0),
-                    _ => Step {
-                        action: Action::Burst(inner),
-                        ..step.clone()
-                    },
-                });
-            }
-            Action::Each { rows, steps } if hit && rows.len() > 1 => {
-                let (mut rows, steps) = (rows.clone(), steps.clone());
-                rows.remove(at);
-                left.push(Step {
-                    action: Action::Each { rows, steps },
-                    ..step.clone()
-                });
-            }
-            _ if hit => {}
-            _ => left.push(step.clone()),
-        }
-        at = if hit {
-            usize::MAX
-        } else {
-            at.saturating_sub(here)
-        };
-    }
-    left
-}
-
-/// What was read in the place of what was expected, where it is a part of an answer.
-fn reading(judgement: &Judgement) -> Option<String> {
-    let (_, received) = expected_and_received(judgement);
-    let (value, _) = received.split_once(", in {")?;
-    Some(value.to_owned())
-}
-
-/// What findings say, in one line.
-fn in_words(found: &[Judgement]) -> String {
-    if found.is_empty() {
-        return "nothing was found".to_owned();
-    }
-    let each = found.iter().map(|judgement| {
-        let (expected, received) = expected_and_received(judgement);
-        let requirement = judgement.requirement;
-        format!("{requirement}: expected {expected}, received {received}")
-    });
-    each.collect::<Vec<_>>().join("; ")
-}
-
-pub(super) fn expected_and_received(judgement: &Judgement) -> (String, String) {
-    match &judgement.outcome {
-        Outcome::Broken(evidence) | Outcome::Bench(evidence) => {
-            (evidence.expected.clone(), evidence.received.clone())
-        }
-        Outcome::Unclear(why) | Outcome::OurFault(why) => ("an answer".into(), why.clone()),
-        Outcome::Held => Default::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mcp_hil_core::catalogue::{Catalogue, RuleSet};
-
-    #[test]
-    fn a_smaller_input_breaks_nothing_that_the_whole_one_did_not() {
-        let judgement = |requirement, outcome| Judgement {
-            requirement,
-            case: "properties/state".into(),
-            step: None,
-            outcome,
-        };
-        let broken = |requirement| judgement(requirement, Outcome::Broken(Box::default()));
-        let unclear = |requirement| judgement(requirement, Outcome::Unclear(String::new()));
-        let search = |wanted| Search {
-            wanted: Likeness::of(&broken(wanted)),
-            beside: BTreeSet::from([wanted]),
-            is_whole: true,
-            read: None,
-            leaves_out: false,
-            from: From::Session,
-            steps: 0,
-            most: 1,
-            until: Instant::now(),
-        };
-        let mut theme = search("call.success");
-        // What the input breaks when it is tried again belongs to it.
-        assert!(theme.allows(&[broken("call.success"), broken("volume.mute")]));
-        assert!(theme.allows(&[broken("call.success")]));
-        assert!(theme.allows(&[broken("volume.mute"), broken("liveness.link-kept")]));
-        assert!(theme.allows(&[broken("call.success"), unclear("volume.set")]));
-        assert!(!theme.allows(&[broken("call.success"), broken("volume.set")]));
-        // The end of a device spoils what comes after it.
-        let mut panic = search("liveness.no-panic");
-        assert!(panic.allows(&[broken("liveness.no-panic")]));
-        assert!(panic.allows(&[broken("liveness.no-panic"), broken("volume.set")]));
-    }
-
-    #[test]
-    fn each_message_can_be_left_out() {
-        let catalogue = Catalogue::load([], RuleSet::DEFAULT).unwrap();
-        let text = "title: t\nsteps:\n  - request: {method: ma}\n  - burst:\n      \
-                    - request: {method: mb}\n      - request: {method: mc}\n  \
-                    - list: {}\n";
-        let case = Case::load("properties/x", "x.yaml", text, &catalogue).unwrap();
-        assert_eq!((messages(&case.steps), exchanges(&case)), (4, 4));
-        let left = |at| {
-            let steps = without(&case.steps, at);
-            let text = mcp_hil_core::scenario::write(
-                &Case {
-                    steps,
-                    ..case.clone()
-                },
-                &[],
-            );
-            let sent: String = ['a', 'b', 'c']
-                .iter()
-                .filter(|name| text.contains(&format!("m{name}")))
-                .collect();
-            (sent, text.contains("list:"), text.contains("burst:"))
-        };
-        assert_eq!(left(0), ("bc".into(), true, true));
-        assert_eq!(left(1), ("ac".into(), true, false));
-        assert_eq!(left(2), ("ab".into(), true, false));
-        assert_eq!(left(3), ("abc".into(), false, true));
     }
 }

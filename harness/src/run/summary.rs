@@ -14,6 +14,8 @@ use crate::event::{CaseReport, Summary};
 pub struct Tally<'a> {
     ruling: Ruling<'a>,
     whole_suite: bool,
+    /// Whether the rest of the run is carried out elsewhere.
+    is_part: bool,
     summary: Summary,
     /// What each device must meet over each transport.
     required: Vec<(String, BTreeSet<String>)>,
@@ -31,11 +33,20 @@ impl<'a> Tally<'a> {
         Self {
             ruling,
             whole_suite,
+            is_part: false,
             summary: Summary::default(),
             required: Vec::new(),
             exercised: BTreeMap::new(),
             firmware: BTreeMap::new(),
             seen: Vec::new(),
+        }
+    }
+
+    /// An empty tally of one of several parts of a run: what another part may show is not missed.
+    pub fn of_part(ruling: Ruling<'a>) -> Self {
+        Self {
+            is_part: true,
+            ..Self::new(ruling, false)
         }
     }
 
@@ -90,7 +101,10 @@ impl<'a> Tally<'a> {
         self.firmware.insert(lane(dut, transport), firmware);
         let required = self.ruling.catalogue.required(capabilities);
         let slugs = required.map(|requirement| requirement.id.clone()).collect();
-        self.required.push((lane(dut, transport), slugs));
+        let lane = lane(dut, transport);
+        let shown = &mut self.summary.capabilities;
+        shown.insert(lane.clone(), capabilities.clone());
+        self.required.push((lane, slugs));
     }
 
     /// The version that the device told over any transport.
@@ -174,6 +188,7 @@ impl<'a> Tally<'a> {
             devices: devices.map(|firmware| SeenDevice { firmware }).collect(),
             unexercised,
             whole_suite: self.whole_suite,
+            is_part: self.is_part,
         };
         let stale = baseline.stale(&seen, self.ruling.today).into_iter();
         stale
@@ -190,6 +205,6 @@ pub(crate) fn failing(case: &CaseReport) -> impl Iterator<Item = &str> {
 }
 
 /// A device over a transport, in one word.
-fn lane(dut: &str, transport: &str) -> String {
+pub(crate) fn lane(dut: &str, transport: &str) -> String {
     format!("{dut}/{transport}")
 }

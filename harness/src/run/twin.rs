@@ -11,8 +11,8 @@ use tokio::sync::watch;
 
 use super::lane::{Lane, open};
 use super::properties::Hunt;
+use super::search::{Search, Tried};
 use super::session::Session;
-use super::shrink::{Search, Tried};
 use crate::event::{Event, Generated};
 
 /// The twin of the device of a lane, with a lane of its own that nobody is told of.

@@ -333,6 +333,8 @@ impl Trial {
         command
             .args(["run", "--dut", "native"])
             .args(["--strict", "--format", "json", "--transport", run.transport])
+            // What a defect changes is looked for in the findings.
+            .args(["--snapshots", "off"])
             .args(["--seed", &bench.seed.to_string(), "--out"])
             .arg(&out)
             .env("MCP_HIL_NATIVE", &bench.native)

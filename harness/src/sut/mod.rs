@@ -131,6 +131,8 @@ pub async fn run(
             cannot_show: Vec::new(),
         }],
         cases: plan.rows.len() + 1,
+        basis: None,
+        joined: Vec::new(),
     }));
     let mut book = Book::default();
     let mut stopped = interrupt.clone();

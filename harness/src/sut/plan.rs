@@ -134,6 +134,7 @@ impl GatewayPlan {
             ("--transport", args.transport.is_some()),
             ("--mqtt-broker", args.mqtt_broker.is_some()),
             ("--redial-deadline", args.redial_deadline.is_some()),
+            ("--shard", args.shard.is_some()),
         ] {
             if given {
                 return Err(Refusal::usage(

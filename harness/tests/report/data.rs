@@ -103,6 +103,8 @@ pub(crate) fn started() -> RunStarted {
             cannot_show: vec!["radio".into(), "flash".into()],
         }],
         cases: 41,
+        basis: None,
+        joined: Vec::new(),
     }
 }
 

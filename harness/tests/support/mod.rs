@@ -1,7 +1,13 @@
 //! What the tests of the whole program share: a place of their own, and the program as a child
 //! that is bounded in time and leaves nothing behind.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test program uses a part of it"
+)]
+
+mod emulated;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -15,6 +21,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+
+pub(crate) use emulated::{STOCK_QEMU, chip_image, qemu, virt_image};
 
 /// No run of the program may take longer, on the slowest machine.
 pub(crate) const LATEST: Duration = Duration::from_secs(60);

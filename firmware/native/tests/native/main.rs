@@ -7,6 +7,7 @@ mod mutants;
 mod process;
 mod program;
 mod server;
+mod stock;
 mod variants;
 mod vision;
 mod web;

@@ -1,6 +1,6 @@
 //! The program under test as a child process with its console.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ impl Program {
         let mut child = Command::new(PROGRAM)
             .args(arguments)
             .envs(environment.iter().copied())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -36,6 +37,12 @@ impl Program {
             }
         });
         Program { child, console }
+    }
+
+    /// Gives it a line on its standard input.
+    pub(crate) fn say(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(input, "{line}").expect("the device reads");
     }
 
     /// The console so far.

@@ -89,6 +89,11 @@ pub(crate) fn is_panic(line: &str) -> bool {
     PANIC.is_match(line) && !QUOTES.is_match(line)
 }
 
+/// Whether a line comes after all that a panic tells.
+pub(crate) fn ends_panic(line: &str) -> bool {
+    line.trim_end() == "Rebooting..." || is_boot(line)
+}
+
 /// Whether a line shows that the device boots: its tools are listed anew after it.
 pub(crate) fn is_boot(line: &str) -> bool {
     Cause::of(line).is_some() || APP_MAIN.is_match(line)

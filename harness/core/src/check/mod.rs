@@ -348,6 +348,16 @@ impl Judge {
             .any(|logged| logged.answers.is_some())
     }
 
+    /// Whether the console tells of a panic in the running case, and has not come to the end of it.
+    pub fn is_dumping(&self) -> bool {
+        let mut dumping = false;
+        for line in self.console_lines() {
+            dumping |= console::is_panic(line);
+            dumping &= !console::ends_panic(line);
+        }
+        dumping
+    }
+
     /// The console lines of the running case.
     pub fn console_lines(&self) -> impl Iterator<Item = &str> {
         self.log.console().map(|(_, line)| line)

@@ -32,6 +32,9 @@ pub struct AnswerDifference {
     pub step: String,
     /// What was asked for: the method, and the name of a tool.
     pub what: String,
+    /// What kind of difference it is: `error code changed`, `message changed`, `other words`, `another
+    /// answer`.
+    pub kind: &'static str,
     /// The request.
     pub sent: String,
     /// The answer in the first run, in words.
@@ -81,6 +84,7 @@ pub fn answers(first: &[Entry], second: &[Entry], builds_differ: bool) -> Answer
             case: place.0.to_string(),
             step: place.1.to_string(),
             what: what(one),
+            kind: kind(one, other, differs.words_only),
             sent: one.text.clone(),
             first: differs.ours,
             second: differs.theirs,
@@ -112,6 +116,17 @@ pub fn answers(first: &[Entry], second: &[Entry], builds_differ: bool) -> Answer
     let often = |latency: &Latency| std::cmp::Reverse(latency.asked);
     answers.latencies.sort_by_key(often);
     answers
+}
+
+/// What kind of difference it is, in words.
+fn kind(one: &Exchange, other: &Exchange, words_only: bool) -> &'static str {
+    let errors = [one, other].map(|exchange| exchange.answer.contains_key("error"));
+    match (words_only, errors) {
+        (true, [true, _]) => "message changed",
+        (true, _) => "other words",
+        (false, [true, true]) => "error code changed",
+        (false, _) => "another answer",
+    }
 }
 
 /// What was asked for, in words.

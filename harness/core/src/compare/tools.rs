@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{exchanges, pages};
-use crate::transcript::Entry;
+use super::{exchanges, pages, result};
+use crate::transcript::{BRING_UP, Entry};
 
 /// What became of a tool, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -26,6 +26,40 @@ pub enum Change {
     Described,
 }
 
+impl Change {
+    /// The change in words, and what it means for those who call the tool where that is certain.
+    pub fn words(self) -> (&'static str, Option<Impact>) {
+        match self {
+            Self::Added => ("tool added", Some(Impact::Compatible)),
+            Self::Removed => ("tool removed", Some(Impact::Breaking)),
+            Self::Narrowed => ("schema narrowed", Some(Impact::Breaking)),
+            Self::Widened => ("schema widened", Some(Impact::Compatible)),
+            Self::Changed => ("schema changed", None),
+            Self::Described => ("description changed", None),
+        }
+    }
+}
+
+/// What a change means for those who go on as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impact {
+    /// What worked may no longer do so.
+    Breaking,
+    /// What worked still does.
+    Compatible,
+}
+
+impl Impact {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Breaking => "breaking",
+            Self::Compatible => "compatible",
+        }
+    }
+}
+
 /// A difference between the tools of two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolChange {
@@ -42,7 +76,6 @@ pub struct ToolChange {
 /// nothing can be told.
 pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
     let (ours, theirs) = (exchanges(first), exchanges(second));
-    let mut changes = Vec::new();
     // The list with `withUserTools` holds the ordinary ones too.
     let ordinary = [&ours, &theirs].map(|side| pages(side, "list.p"));
     let [one, other] = [&ours, &theirs].map(|side| {
@@ -51,8 +84,49 @@ pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
         all
     });
     if one.is_empty() || other.is_empty() {
-        return changes;
+        return Vec::new();
     }
+    let mut changes = tool_lists(&one, &other);
+    for name in one.keys().filter(|name| other.contains_key(**name)) {
+        let (change, what) = match [0, 1].map(|side: usize| ordinary[side].contains_key(name)) {
+            [true, false] => (Change::Narrowed, "is listed for users only"),
+            [false, true] => (Change::Widened, "is no longer listed for users only"),
+            _ => continue,
+        };
+        changes.push(ToolChange {
+            tool: (*name).to_owned(),
+            change,
+            what: what.into(),
+        });
+    }
+    changes.sort_by(|a, b| a.tool.cmp(&b.tool));
+    changes
+}
+
+/// Where the lists that devices gave when they got known are cut into pages, when that differs and the tools
+/// are the same.
+pub fn moved_pages(first: &[Entry], second: &[Entry]) -> Option<String> {
+    let sides = [exchanges(first), exchanges(second)];
+    let pages = [0, 1].map(|side: usize| -> Vec<Vec<&str>> {
+        let of_list = |number: usize| {
+            let step = format!("list.p{number}");
+            let place = (BRING_UP.into(), step.into());
+            let tools = result(sides[side].get(&place)?).get("tools")?.as_array()?;
+            Some(
+                tools
+                    .iter()
+                    .filter_map(|tool| tool.get("name")?.as_str())
+                    .collect(),
+            )
+        };
+        (0..).map_while(of_list).collect()
+    });
+    super::change::moved_pages(&pages[0], &pages[1])
+}
+
+/// Compares two lists of tools, each by its name.
+pub fn tool_lists(one: &BTreeMap<&str, &Value>, other: &BTreeMap<&str, &Value>) -> Vec<ToolChange> {
+    let mut changes = Vec::new();
     let names: BTreeSet<&str> = one.keys().chain(other.keys()).copied().collect();
     for name in names {
         let mut push = |change, what: String| {
@@ -62,20 +136,11 @@ pub fn tools(first: &[Entry], second: &[Entry]) -> Vec<ToolChange> {
                 what,
             });
         };
-        let (Some(before), Some(after)) = (one.get(name), other.get(name)) else {
-            let change = match one.contains_key(name) {
-                true => Change::Removed,
-                false => Change::Added,
-            };
-            push(change, String::new());
-            continue;
-        };
-        match [0, 1].map(|side: usize| ordinary[side].contains_key(name)) {
-            [true, false] => push(Change::Narrowed, "is listed for users only".into()),
-            [false, true] => push(Change::Widened, "is no longer listed for users only".into()),
-            _ => {}
+        match (one.get(name), other.get(name)) {
+            (Some(before), Some(after)) => compare_tool(before, after, &mut push),
+            (Some(_), None) => push(Change::Removed, String::new()),
+            (None, _) => push(Change::Added, String::new()),
         }
-        compare_tool(before, after, &mut push);
     }
     changes
 }
@@ -278,6 +343,25 @@ mod tests {
         let told = tools(&tool(old, old_required), &tool(new, new_required));
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(told[0].change, change, "{told:?}");
+    }
+
+    #[test]
+    fn pages_that_are_cut_in_other_places_are_told() {
+        let pages = |pages: &[&[&str]]| {
+            let page = |names: &&[&str]| {
+                let tools: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+                let answer = json!({"result": {"tools": tools}});
+                (json!({"method": "tools/list"}), answer)
+            };
+            transcript("s", 1001, &pages.iter().map(page).collect::<Vec<_>>())
+        };
+        let one = pages(&[&["a", "b"], &["c"]]);
+        let cut = pages(&[&["a"], &["b", "c"]]);
+        let told = moved_pages(&one, &cut);
+        assert_eq!(told.as_deref(), Some("2 + 1 -> 1 + 2 tools"));
+        assert_eq!(moved_pages(&one, &one), None);
+        // Other tools are told as such.
+        assert_eq!(moved_pages(&one, &pages(&[&["a"], &["c"]])), None);
     }
 
     #[test]

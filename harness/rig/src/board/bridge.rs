@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::from_str;
 
-use super::port::{ByPath, Finder, Trouble, TroubleKind};
-use super::protocol::{Act, Event, Job, Place, Request};
-use super::reset;
+use super::port::{Finder, Found, OfJob, Port, Trouble, TroubleKind, Written};
+use super::protocol::{Act, Event, Job, Request};
+use super::reset::{self, Circuit};
 use super::signals::{SignalError, Signals};
 use crate::target::console::{Lines, RawLine};
 
@@ -33,8 +33,7 @@ pub fn run(mut input: impl BufRead + Send + 'static, output: impl Write) -> io::
     let mut line = String::new();
     input.read_line(&mut line)?;
     let job: Job = from_str(&line)?;
-    let Place::Port(path) = job.place.clone();
-    serve(&job, &mut ByPath(path), input, output)
+    serve(&job, &mut OfJob::new(&job), input, output)
 }
 
 /// Does a job with ports that `finder` finds.
@@ -79,37 +78,56 @@ enum Ended {
 
 impl<W: Write> Bridge<'_, W> {
     fn serve<F: Finder>(&mut self, finder: &mut F) -> io::Result<()> {
-        let (mut port, name) = match finder.open() {
-            Ok(opened) => opened,
+        let mut found = match finder.open() {
+            Ok(found) => found,
             Err(trouble) => return self.tell(&Event::Failed(trouble)),
         };
-        let signals = reset::release(&mut port).is_ok();
+        let mut heard = Ok(());
+        let flashed = finder.flash(found, &mut |step| {
+            if heard.is_ok() {
+                heard = self.tell(&Event::Flashing { step });
+            }
+        });
+        heard?;
+        let written = match flashed {
+            Ok((port, written)) => {
+                found = port;
+                written
+            }
+            Err(trouble) => return self.tell(&Event::Failed(trouble)),
+        };
+        if let Some(Written { what, boots }) = written {
+            self.tell(&Event::Flashed { what, boots })?;
+        }
+        let signals = reset::release(&mut found.port).is_ok();
         self.tell(&Event::Opened {
-            port: name.clone(),
+            port: found.name.clone(),
             signals,
         })?;
-        let mut name = name;
         loop {
-            match self.attend(&mut port)? {
+            match self.attend(&mut found)? {
                 Ended::Asked => return Ok(()),
                 Ended::Lost(why) => self.tell(&Event::Lost { why })?,
             }
+            // Who comes back may get the same name only when nobody holds it.
+            let Found { port, name, .. } = found;
             drop(port);
             match self.look_for(finder, &name)? {
-                Some((back, found)) => (port, name) = (back, found),
+                Some(back) => found = back,
                 None => return Ok(()),
             }
         }
     }
 
     /// Reads the console and does what is wanted, to the end of either.
-    fn attend(&mut self, port: &mut (impl io::Read + Write + Signals)) -> io::Result<Ended> {
+    fn attend<P: Port>(&mut self, found: &mut Found<P>) -> io::Result<Ended> {
+        let Found { port, circuit, .. } = found;
         let mut lines = Lines::default();
         let mut chunk = [0; CHUNK];
         let ended = loop {
             match self.wanted.try_recv() {
                 Ok(request) => {
-                    self.carry_out(port, request)?;
+                    self.carry_out(port, *circuit, request)?;
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => break Ended::Asked,
@@ -148,9 +166,14 @@ impl<W: Write> Bridge<'_, W> {
         Ok(())
     }
 
-    fn carry_out(&mut self, port: &mut impl Signals, request: Request) -> io::Result<()> {
+    fn carry_out(
+        &mut self,
+        port: &mut impl Signals,
+        circuit: Circuit,
+        request: Request,
+    ) -> io::Result<()> {
         let done = match request.act {
-            Act::Reset => reset::reset(port, self.job.circuit),
+            Act::Reset => reset::reset(port, circuit),
             Act::Press { ms } => reset::press(port, Duration::from_millis(ms)),
         };
         let id = request.id;
@@ -167,18 +190,18 @@ impl<W: Write> Bridge<'_, W> {
         &mut self,
         finder: &mut F,
         name: &str,
-    ) -> io::Result<Option<(F::Port, String)>> {
+    ) -> io::Result<Option<Found<F::Port>>> {
         let began = Instant::now();
         let patience = Duration::from_millis(self.job.return_ms);
         loop {
             let trouble = match finder.open() {
-                Ok((mut port, found)) => {
-                    let _ = reset::release(&mut port);
+                Ok(mut found) => {
+                    let _ = reset::release(&mut found.port);
                     self.tell(&Event::Back {
-                        port: found.clone(),
+                        port: found.name.clone(),
                         after_ms: millis(began.elapsed()),
                     })?;
-                    return Ok(Some((port, found)));
+                    return Ok(Some(found));
                 }
                 Err(trouble) => trouble,
             };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serialport::{SerialPortType, TTYPort, UsbPortInfo};
 
 use super::{
-    Attached, CONSOLE_BAUD, FlashError, FlashErrorKind, FlashJob, FlashStep, Flashed, Resets, write,
+    Attached, CONSOLE_BAUD, FlashError, FlashErrorKind, FlashJob, FlashStep, Resets, write,
 };
 
 /// How long it may tell nothing, where nobody says otherwise. The longest single command is a block that is
@@ -21,10 +21,30 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// What is to be flashed, and where.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkerJob {
-    /// The serial port.
-    pub port: PathBuf,
+    /// Where the board is.
+    pub place: Place,
     /// What is to be written.
     pub job: FlashJob,
+}
+
+/// Where a board is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// At a serial port.
+    Port(PathBuf),
+    /// Behind a debug probe; by its USB ids and serial number, or the only one.
+    Probe(Option<String>),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Port(path) => write!(f, "at `{}`", path.display()),
+            Self::Probe(Some(selector)) => write!(f, "behind the probe `{selector}`"),
+            Self::Probe(None) => f.write_str("behind the probe"),
+        }
+    }
 }
 
 /// What happens.
@@ -38,8 +58,8 @@ pub enum WorkerEvent {
     },
     /// It is done.
     Done {
-        /// What is attached.
-        attached: Attached,
+        /// What is attached; a probe does not tell.
+        attached: Option<Attached>,
         /// Bytes that were written.
         written: u64,
         /// Bytes that were there already.
@@ -64,38 +84,70 @@ pub enum WorkerEvent {
 pub fn work(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let WorkerJob { port, mut job } = serde_json::from_str(&line)?;
-    if is_pseudo_terminal(&port) {
+    let WorkerJob { place, job } = serde_json::from_str(&line)?;
+    let mut heard = Ok(());
+    let mut step = |step| {
+        if heard.is_ok() {
+            heard = tell(&mut output, &WorkerEvent::Step { step });
+        }
+    };
+    let event = match place {
+        Place::Port(port) => by_port(&port, job, &mut step),
+        Place::Probe(chosen) => by_probe(chosen.as_deref(), &job, &mut step),
+    };
+    heard?;
+    tell(&mut output, &event)
+}
+
+fn by_port(path: &Path, mut job: FlashJob, step: &mut dyn FnMut(FlashStep)) -> WorkerEvent {
+    if is_pseudo_terminal(path) {
         job.resets = Resets::None;
     }
-    let mut heard = Ok(());
-    let done = open(&port).and_then(|opened| {
-        write(opened, usb(&port), &job, &mut |step| {
-            if heard.is_ok() {
-                heard = tell(&mut output, &WorkerEvent::Step { step });
-            }
-        })
-    });
-    heard?;
-    let event = match done {
-        Ok(Flashed {
-            port: _,
-            attached,
-            written,
-            skipped,
-            verified,
-        }) => WorkerEvent::Done {
-            attached,
-            written,
-            skipped,
-            verified,
+    let done = open(path).and_then(|port| write(port, usb(path), &job, step));
+    match done {
+        Ok(done) => WorkerEvent::Done {
+            attached: Some(done.attached),
+            written: done.written,
+            skipped: done.skipped,
+            verified: done.verified,
         },
         Err(error) => WorkerEvent::Failed {
             kind: error.kind.word().to_owned(),
             text: error.to_string(),
         },
-    };
-    tell(&mut output, &event)
+    }
+}
+
+#[cfg(feature = "jtag")]
+fn by_probe(chosen: Option<&str>, job: &FlashJob, step: &mut dyn FnMut(FlashStep)) -> WorkerEvent {
+    let mut written = 0;
+    let done = crate::probe::flash(chosen, job, &mut |done, total| {
+        written = done;
+        let name = "image".into();
+        step(FlashStep::Written { name, done, total });
+    });
+    match done {
+        Ok(()) => WorkerEvent::Done {
+            attached: None,
+            written,
+            skipped: job.bytes() - written,
+            verified: true,
+        },
+        Err(error) => WorkerEvent::Failed {
+            kind: "probe".to_owned(),
+            text: error.to_string(),
+        },
+    }
+}
+
+#[cfg(not(feature = "jtag"))]
+fn by_probe(_: Option<&str>, _: &FlashJob, _: &mut dyn FnMut(FlashStep)) -> WorkerEvent {
+    WorkerEvent::Failed {
+        kind: "probe".to_owned(),
+        text: "this program knows no debug probes\n\nhint: build it with `cargo build --release \
+               --features jtag`, or flash through the serial port: chips with USB of their own have one"
+            .to_owned(),
+    }
 }
 
 fn tell(output: &mut impl Write, event: &WorkerEvent) -> io::Result<()> {

@@ -19,6 +19,7 @@ use crate::board::port::{Trouble, TroubleKind};
 use crate::board::protocol::{Act, Event, Job, Request};
 use crate::board::trigger::Gate;
 use crate::error::RigError;
+use crate::flash::worker::SILENCE;
 
 /// How long the bridge may take to open the port, and to do what is wanted of it: a pulse is the longest.
 const ANSWERS: Duration = Duration::from_secs(10);
@@ -87,6 +88,10 @@ struct Run {
 struct State {
     /// Whether the port has lines, once it is open.
     opened: Option<bool>,
+    /// How much was told of flashing.
+    steps: u64,
+    /// Whether it was reset after flashing.
+    boots: bool,
     /// Whether the port is away.
     is_away: bool,
     /// Whether the bridge was asked to end.
@@ -119,14 +124,30 @@ impl Board {
         })?;
         let mut state = run.state.subscribe();
         self.run = Some(run);
-        let opened = |state: &State| state.opened.is_some() || state.trouble.is_some();
-        let trouble = match timeout(ANSWERS, state.wait_for(opened)).await {
-            Ok(Ok(state)) => state.trouble.clone(),
-            Ok(Err(_)) | Err(_) => Some(hangs("to open the port")),
+        let (patience, what) = match self.setup.job.flash {
+            Some(_) => (SILENCE, "to go on flashing"),
+            None => (ANSWERS, "to open the port"),
+        };
+        let trouble = loop {
+            let (is_open, trouble) = {
+                let state = state.borrow_and_update();
+                (state.opened.is_some(), state.trouble.clone())
+            };
+            if is_open || trouble.is_some() {
+                break trouble;
+            }
+            // Whatever it tells, it lives.
+            if !matches!(timeout(patience, state.changed()).await, Ok(Ok(()))) {
+                break Some(hangs(what, patience));
+            }
         };
         if let Some(trouble) = trouble {
             self.stop().await;
             return Err(RigError::Board(trouble));
+        }
+        if state.borrow().boots {
+            // What was flashed boots already; its first lines are on their way.
+            return Ok(());
         }
         match self.afresh().await {
             Some(step) => self.tell(format!("the board was {}", step.told())),
@@ -244,6 +265,15 @@ impl Board {
     /// What is wrong with the bench, once nothing can be done about it.
     pub fn trouble(&self) -> Option<Trouble> {
         self.run.as_ref()?.state.borrow().trouble.clone()
+    }
+
+    /// Whether its port is there, as far as is known.
+    pub fn is_well(&self) -> bool {
+        let well = |run: &Run| {
+            let state = run.state.borrow();
+            !state.is_away && state.trouble.is_none()
+        };
+        self.run.as_ref().is_some_and(well)
     }
 
     /// Whether its port is away, and may come back.
@@ -383,6 +413,11 @@ async fn follow(output: ChildStdout, says: Arc<watch::Sender<State>>, console: A
                 });
                 says.send_modify(|state| state.opened = Some(signals));
             }
+            Event::Flashing { .. } => says.send_modify(|state| state.steps += 1),
+            Event::Flashed { what, boots } => {
+                bench(format!("flashed: {what}"));
+                says.send_modify(|state| state.boots = boots);
+            }
             Event::Line { text } => {
                 says.send_modify(|state| state.gate.line(&text));
                 console.push(TargetOutput::Line(text));
@@ -422,12 +457,12 @@ fn ended() -> Trouble {
     }
 }
 
-fn hangs(what: &str) -> Trouble {
+fn hangs(what: &str, patience: Duration) -> Trouble {
     Trouble {
         kind: TroubleKind::Other,
         what: format!(
             "the bridge to the board hangs: expected it {what} within {} s",
-            ANSWERS.as_secs()
+            patience.as_secs()
         ),
         hint: "plug the board out and in again; `dmesg` tells what the system makes of its port"
             .to_owned(),

@@ -1,4 +1,7 @@
 //! JSON for people: what fits in a line stands in one, the rest has a line for each member.
+//!
+//! It stays JSON: read again, it is the same value. What would not show itself, or move a cursor, is
+//! written as `\u....`.
 
 use serde_json::Value;
 
@@ -6,7 +9,7 @@ use serde_json::Value;
 const WIDTH: usize = 100;
 
 /// Lays a value out.
-pub(crate) fn json(value: &Value) -> String {
+pub fn json(value: &Value) -> String {
     let mut text = String::new();
     put(value, 0, 0, &mut text);
     text
@@ -74,22 +77,57 @@ fn flat(value: &Value) -> String {
             "[{}]",
             items.iter().map(flat).collect::<Vec<_>>().join(", ")
         ),
-        other => other.to_string(),
+        other => shown(other.to_string()),
     }
 }
 
 fn flat_text(text: &str) -> String {
-    Value::from(text).to_string()
+    shown(Value::from(text).to_string())
 }
 
-#[test]
-fn short_values_take_one_line_and_long_ones_many() {
-    let long = "x".repeat(90);
-    let value = serde_json::json!({"a": [1, {"b": null}], "c": {"d": long, "e": []}});
-    assert_eq!(
-        json(&value),
-        format!(
-            "{{\n  \"a\": [1, {{\"b\": null}}],\n  \"c\": {{\n    \"d\": \"{long}\",\n    \"e\": []\n  }}\n}}"
-        )
-    );
+/// Escapes characters that JSON allows in strings and people do not see.
+fn shown(json: String) -> String {
+    let unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{feff}')
+            || ('\u{200b}'..='\u{200f}').contains(&c)
+            || ('\u{2028}'..='\u{202e}').contains(&c)
+            || ('\u{2060}'..='\u{2069}').contains(&c)
+    };
+    if !json.chars().any(unseen) {
+        return json;
+    }
+    json.chars().fold(String::new(), |mut text, c| {
+        match unseen(c) {
+            // All of them are below U+FFFF.
+            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => text.push(c),
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_values_take_one_line_and_long_ones_many() {
+        let long = "x".repeat(90);
+        let value = serde_json::json!({"a": [1, {"b": null}], "c": {"d": long, "e": []}});
+        assert_eq!(
+            json(&value),
+            format!(
+                "{{\n  \"a\": [1, {{\"b\": null}}],\n  \"c\": {{\n    \"d\": \"{long}\",\n    \"e\": []\n  }}\n}}"
+            )
+        );
+    }
+
+    #[test]
+    fn what_would_not_show_itself_is_escaped_and_read_again_the_same() {
+        let value = Value::from("a\u{1b}[31m\u{202e}\u{9b}\u{2028}\u{feff}é");
+        let text = json(&value);
+        assert_eq!(text, "\"a\\u001b[31m\\u202e\\u009b\\u2028\\ufeffé\"");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
 }

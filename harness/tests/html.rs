@@ -1,0 +1,681 @@
+//! The HTML report: what stands in it, what does not get into it, and how a real browser shows it.
+
+#[path = "html/chromium.rs"]
+mod chromium;
+#[allow(dead_code, reason = "shared with the tests of the other reports")]
+#[path = "report/data.rs"]
+mod data;
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chromium::Browser;
+use data::{case, catalogue, each_status, mixed, no_code, ready, record, started, whole_run};
+use mcp_hil::event::{CaseReport, DutReady, Event};
+use mcp_hil::report::{HtmlFile, Record, Reporter, Sources, html};
+use mcp_hil_core::identity::Identity;
+use mcp_hil_core::transcript::{Entry, Role, TargetEvent, What};
+use mcp_hil_core::verdict::{Finding, Verdict};
+use mcp_hil_core::wire::Frame;
+use serde_json::{Value, json};
+use support::Place;
+
+/// Ends every element that a text could be in, and then does harm.
+const HOSTILE: &str = "</script></pre></details><script>document.title='taken'</script>\
+    <img src=x onerror=\"document.title='taken'\">'\"><!--<script>\u{202e}\u{2028}\u{0}\u{1b}[2J{{data}}";
+
+/// A page of a run whose folder is there.
+fn page(record: &Record, folder: &Path) -> String {
+    let sources = Sources {
+        folder: folder.to_owned(),
+        compare: None,
+    };
+    html::render(record, &catalogue(), &sources)
+}
+
+fn entry(seq: u64, what: What) -> Entry {
+    Entry {
+        seq,
+        at_us: 1_000_000 + seq * 700,
+        case: "errors/unknown-method".into(),
+        step: Some("1.0".into()),
+        what,
+    }
+}
+
+fn sent(seq: u64, text: &str) -> Entry {
+    let frame = Frame::Text(text.to_owned());
+    let role = Role::Stimulus;
+    entry(seq, What::Sent { role, frame })
+}
+
+fn received(seq: u64, text: &str) -> Entry {
+    let frame = Frame::Text(text.to_owned());
+    entry(seq, What::Received { frame })
+}
+
+/// A request and its answer inside of their envelopes.
+fn exchange(seq: u64) -> [Entry; 2] {
+    let wrap = |payload: Value| json!({"session_id": "5b", "type": "mcp", "payload": payload});
+    let call = json!({"name": "self.audio_speaker.set_volume", "arguments": {"volume": seq % 101}});
+    let request = json!({"jsonrpc": "2.0", "id": seq, "method": "tools/call", "params": call});
+    let answer = json!({"jsonrpc": "2.0", "id": seq, "result": {
+        "content": [{"type": "text", "text": "true"}], "isError": false}});
+    [
+        sent(seq, &wrap(request).to_string()),
+        received(seq + 1, &wrap(answer).to_string()),
+    ]
+}
+
+fn write(place: &Place, name: &str, entries: &[Entry]) {
+    let mut text = String::new();
+    for entry in entries {
+        text += &serde_json::to_string(entry).unwrap();
+        text += "\n";
+    }
+    place.write(name, text);
+}
+
+/// A run with a case of each status, and what was recorded of the one that failed.
+fn a_run(place: &Place) -> Record {
+    let mut entries = vec![
+        entry(
+            8,
+            What::Target {
+                event: TargetEvent::Started,
+            },
+        ),
+        entry(
+            9,
+            What::Console {
+                line: "I (12) MCP: \u{1b}[2Jready".into(),
+            },
+        ),
+    ];
+    entries.extend(exchange(10));
+    entries.push(sent(
+        12,
+        r#"{"session_id":"5b","type":"mcp","payload":{"id":12,"big":9007199254740993}}"#,
+    ));
+    entries.push(received(
+        13,
+        r#"{"session_id":"5b","type":"mcp","payload":{"id":12,"text":"\ud800"}}"#,
+    ));
+    write(place, "transcripts/errors.unknown-method.jsonl", &entries);
+    record(&whole_run())
+}
+
+#[test]
+fn everything_but_timelines_is_there_without_a_script() {
+    let place = Place::new();
+    let mut run = a_run(&place);
+    let identity = Identity {
+        board_type: Some("bread-compact".into()),
+        chip: Some("esp32s3".into()),
+        elf_sha256: Some("0123abcd".into()),
+        ..Identity::default()
+    };
+    run.duts[0] = DutReady {
+        identity: Some(identity),
+        ..ready()
+    };
+    let page = page(&run, place.path("").as_path());
+    let before_data = page.split("<script").next().unwrap();
+    for text in [
+        ">Not conforming</h1>",
+        ">PASS</span><b>list/pagination</b>",
+        ">WARN</span><b>list/descriptions</b>",
+        ">FAIL</span><b>errors/unknown-method</b>",
+        ">KNOWN</span><b>errors/unknown-tool</b>",
+        ">INCONC</span><b>robustness/deep-nesting</b>",
+        ">ERROR</span><b>session/reconnect</b>",
+        ">N/A</span><b>volume/mute</b>",
+        "<h5>expected</h5><pre>error.code is an integer</pre>",
+        "Method not implemented: no/such",
+        "<a href=\"#native/ws/errors/unknown-method@12\">transcripts/errors.unknown-method.jsonl line 5</a>",
+        "<code>mcp-hil run --dut native --only errors/unknown-method</code>",
+        // The matrix, by document and section.
+        "<b>JSON-RPC 2.0</b>",
+        ">5.1</th>",
+        "The code of an error is an integer.",
+        ">broken <small>",
+        // Device and provenance.
+        "<dt>target</dt><dd><code>native</code></dd>",
+        "<b>host process</b>: simulation, no board attached",
+        "<dt>not observed</dt><dd>radio, flash</dd>",
+        "<dt>chip</dt><dd>esp32s3</dd>",
+        "<dt>firmware hash</dt><dd>0123abcd</dd>",
+        "reference-device 1.2.0",
+        // Latency.
+        "1 answer: median 700 µs",
+        "call self.audio_speaker.set_volume",
+    ] {
+        assert!(
+            before_data.contains(text),
+            "{text} is missing in {before_data}"
+        );
+    }
+    assert_eq!(
+        page,
+        self::page(&run, place.path("").as_path()),
+        "the same bytes again"
+    );
+}
+
+#[test]
+fn what_is_broken_comes_first() {
+    let place = Place::new();
+    let page = page(&a_run(&place), place.path("").as_path());
+    let at = |text: &str| page.find(text).unwrap();
+    let order = [
+        "errors/unknown-method</b>",
+        "session/reconnect</b>",
+        "robustness/deep-nesting</b>",
+        "errors/unknown-tool</b>",
+        "list/pagination</b>",
+    ];
+    assert!(order.is_sorted_by_key(|text| at(text)));
+}
+
+/// A run in which everything that a device or a file can say is hostile.
+fn hostile(place: &Place) -> Record {
+    let text = |what: &str| format!("{what} {HOSTILE}");
+    let finding = Finding {
+        requirement: text("slug"),
+        expected: text("expected"),
+        received: text("received"),
+        sent: Some(text("sent")),
+        step: Some(text("step")),
+        ..no_code()
+    };
+    let case = CaseReport {
+        title: text("title"),
+        reason: Some(text("reason")),
+        findings: vec![finding],
+        exercised: vec![text("exercised")],
+        repro: text("repro"),
+        file: Some(text("file")),
+        ..case("errors/unknown-method", Verdict::Fail)
+    };
+    let mut known = ready();
+    known.server = Some((text("name"), text("version")));
+    known.identity = Some(Identity {
+        chip: Some(text("chip")),
+        ..Identity::default()
+    });
+    known.facts.tools = vec![text("tool")];
+    let summary = mcp_hil::event::Summary {
+        bench_error: Some(text("bench")),
+        stale: vec![text("stale")],
+        ..mixed()
+    };
+    let other = CaseReport {
+        transcript: None,
+        ..self::case(&text("id"), Verdict::Pass)
+    };
+    let entries = [
+        sent(11, &text("sent")),
+        received(12, &text("received")),
+        entry(
+            13,
+            What::Console {
+                line: text("console"),
+            },
+        ),
+        entry(
+            14,
+            What::Target {
+                event: TargetEvent::Exited(text("exited")),
+            },
+        ),
+    ];
+    write(place, "transcripts/errors.unknown-method.jsonl", &entries);
+    record(&[
+        Event::RunStarted(started()),
+        Event::DutReady(Box::new(known)),
+        Event::Notice {
+            text: text("notice"),
+        },
+        Event::CaseFinished(case),
+        Event::CaseFinished(other),
+        Event::RunFinished(summary),
+    ])
+}
+
+#[test]
+fn no_text_of_a_device_is_markup() {
+    let place = Place::new();
+    let page = page(&hostile(&place), place.path("").as_path());
+    // The page's own script and the data of one timeline.
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("<!--"));
+    for unseen in ['\u{202e}', '\u{2028}', '\u{0}', '\u{1b}'] {
+        assert!(!page.contains(unseen), "{unseen:?}");
+    }
+    let data = page.split("id=\"t0\">").nth(1).unwrap();
+    let data: Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    assert_eq!(data["rows"].as_array().unwrap().len(), 4);
+    assert!(data["rows"][1][4].as_str().unwrap().contains("</script>"));
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    let place = Place::new();
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(50_000));
+    write(&place, "transcripts/long.jsonl", &[received(1, &long)]);
+    place.write("transcripts/broken.jsonl", "{\"seq\":1}\n");
+    let of = |id: &str| case(id, Verdict::Pass);
+    let outside = CaseReport {
+        transcript: Some("../outside.jsonl".into()),
+        ..of("outside")
+    };
+    let mut events = vec![Event::RunStarted(started())];
+    events.extend([of("long"), of("broken"), of("missing"), outside].map(Event::CaseFinished));
+    events.push(Event::RunFinished(data::green()));
+    let page = page(&record(&events), place.path("").as_path());
+    assert!(page.len() < 200_000, "{}", page.len());
+    assert!(page.contains("bytes cut] ..."));
+    for text in [
+        "`transcripts/broken.jsonl`, line 1: ",
+        "`transcripts/missing.jsonl` cannot be read: ",
+        "`../outside.jsonl` cannot be read: it is not in the run&#39;s folder",
+    ] {
+        assert!(page.contains(text), "{text} is missing");
+    }
+}
+
+#[test]
+fn many_findings_and_endless_evidence_leave_a_page_that_opens() {
+    let finding = Finding {
+        received: "x".repeat(100_000),
+        ..no_code()
+    };
+    let case = CaseReport {
+        findings: vec![finding; 500],
+        ..case("a", Verdict::Fail)
+    };
+    let mut events = vec![Event::RunStarted(started())];
+    events.extend((0..100).map(|n| {
+        Event::CaseFinished(CaseReport {
+            case: format!("a/{n}"),
+            ..case.clone()
+        })
+    }));
+    events.push(Event::RunFinished(mixed()));
+    let page = page(&record(&events), Path::new("nowhere"));
+    assert!(page.len() < 16 << 20, "{}", page.len());
+    assert!(page.contains("460 more findings are left out here"));
+}
+
+#[test]
+fn the_newest_earlier_run_of_the_same_device_is_compared() {
+    let place = Place::new();
+    let earlier = |name: &str, hour: &str, target: &str, verdict: Verdict| {
+        let mut run = started();
+        run.started = format!("2026-08-20T{hour}:00:00Z");
+        run.duts[0].target = target.into();
+        let cases = [
+            case("errors/unknown-method", verdict),
+            case("list/pagination", Verdict::Fail),
+        ];
+        let mut events = vec![Event::RunStarted(run)];
+        events.extend(cases.map(Event::CaseFinished));
+        events.push(Event::RunFinished(mixed()));
+        let mut text = Vec::new();
+        record(&events).write(&mut text).unwrap();
+        place.write(&format!("runs/{name}/report.json"), text);
+    };
+    earlier("2026-08-20T01", "01", "native", Verdict::Fail);
+    earlier("2026-08-20T02", "02", "native", Verdict::Pass);
+    earlier("2026-08-20T03", "03", "qemu", Verdict::Fail);
+    place.write("runs/2026-08-20T04/report.json", "{");
+    earlier("2026-08-22T05", "05", "native", Verdict::Fail);
+    let run = place.write("runs/2026-08-21T10/junit.xml", "");
+    let run = run.parent().unwrap();
+    let page = page(&record(&whole_run()), run);
+    for text in [
+        "<code>2026-08-20T02</code>",
+        "1 newly broken",
+        "1 repaired",
+        "<a href=\"#native/ws/errors/unknown-method\">native/ws/errors/unknown-method</a> <span \
+         class=\"dim\">now broken: errors.code-integer</span>",
+    ] {
+        assert!(page.contains(text), "{text} is missing");
+    }
+    let sources = Sources {
+        folder: run.into(),
+        compare: Some(place.path("runs/2026-08-20T01")),
+    };
+    let other = html::render(&record(&whole_run()), &catalogue(), &sources);
+    assert!(other.contains("<code>2026-08-20T01</code>") && other.contains("0 newly broken"));
+    assert!(
+        !self::page(&record(&whole_run()), Path::new("nowhere")).contains("Since the run before")
+    );
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error() {
+    let mut file = HtmlFile::new(
+        "/proc/no/report.html",
+        Arc::clone(&catalogue()),
+        Sources::default(),
+    );
+    let mut events = whole_run();
+    let last = events.pop().unwrap();
+    events.iter().for_each(|event| file.event(event).unwrap());
+    file.event(&last).unwrap_err();
+}
+
+#[test]
+fn a_run_leaves_a_page_without_its_secrets() {
+    let place = Place::new();
+    let token = "t0ken-that-nobody-may-see";
+    let arguments = [
+        "run",
+        "--dut",
+        "native",
+        "--cases",
+        "1",
+        "--only",
+        "initialize/",
+        "--only",
+        "session/",
+        "--token",
+        token,
+        "--html",
+        "out/page.html",
+    ];
+    let done = place.hil(arguments).end();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let page = place.read("out/page.html");
+    assert_eq!(page, place.read("target/mcp-hil/latest/report.html"));
+    assert!(page.contains("initialize/full") && page.contains("${MCP_HIL_WS_TOKEN}"));
+    assert!(!page.contains(token));
+
+    let replayed = place
+        .hil(["replay", "target/mcp-hil/latest", "--html", "again.html"])
+        .end();
+    assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
+    assert!(place.read("again.html").contains("initialize/full"));
+
+    let refused = place
+        .hil(["run", "--dut", "native", "--compare", "nowhere"])
+        .end();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("cannot read `nowhere/report.json`"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// A browser, and the address of a page of a run.
+fn shown(place: &Place, run: &Record) -> Option<(Browser, String)> {
+    let file = place.write("report.html", page(run, place.path("").as_path()));
+    let browser = Browser::start(&place.path("browser"))?;
+    Some((browser, format!("file://{}", file.display())))
+}
+
+#[test]
+fn a_browser_asks_for_nothing_and_runs_nothing_of_a_device() {
+    let place = Place::new();
+    let Some((mut browser, url)) = shown(&place, &hostile(&place)) else {
+        return;
+    };
+    // Such a request would be seen.
+    let asking = place.write("asking.html", "<img src=\"http://127.0.0.1:1/x.png\">");
+    browser.open(&format!("file://{}", asking.display()));
+    assert!(
+        browser
+            .requests()
+            .iter()
+            .any(|url| url.starts_with("http:"))
+    );
+
+    browser.open(&format!("{url}#native/ws/errors/unknown-method"));
+    browser.until("document.querySelectorAll('.rows li').length", &json!(4));
+    browser.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+    browser.until(
+        "document.querySelectorAll('.rows pre').length > 1",
+        &json!(true),
+    );
+    let requests = browser.requests();
+    assert!(
+        requests
+            .iter()
+            .all(|asked| asked.starts_with(&url) || asked == "data:,"),
+        "{requests:?}"
+    );
+    assert_eq!(
+        browser.eval("document.title.startsWith('Not conforming')"),
+        true
+    );
+    assert_eq!(browser.eval("document.querySelectorAll('img').length"), 0);
+    let shown = browser.eval("document.querySelector('.rows .recv .what').textContent");
+    assert!(
+        shown.as_str().unwrap().contains("</script></pre>"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_browser_follows_links_and_keys() {
+    let place = Place::new();
+    let Some((mut browser, url)) = shown(&place, &a_run(&place)) else {
+        return;
+    };
+    browser.screen(1280, 900, "light");
+    browser.open(&format!("{url}#native/ws/errors/unknown-method@12"));
+    // The row of the finding is open, and no digit of it is lost.
+    browser.until(
+        "document.querySelector('.rows .found')?.dataset.seq",
+        &json!("12"),
+    );
+    let row =
+        "document.querySelector('.rows .found pre')?.textContent.includes('9007199254740993')";
+    browser.until(row, &json!(true));
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.timeline svg rect').length"),
+        6
+    );
+    let surrogate =
+        "[...document.querySelectorAll('.rows .recv')].pop().textContent.includes('\\\\ud800')";
+    assert_eq!(browser.eval(surrogate), true);
+
+    browser.open(&url);
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.rows').length"),
+        0,
+        "folded"
+    );
+    browser.press("/", "/");
+    assert_eq!(browser.eval("document.activeElement.id"), "search");
+    browser.call(
+        "Input.insertText",
+        json!({"text": "errors/unknown-method integer"}),
+    );
+    browser.until(
+        "document.getElementById('shown').textContent",
+        &json!("1 of 7 cases"),
+    );
+    browser.press("ArrowDown", "");
+    assert_eq!(
+        browser.eval("document.activeElement.querySelector('b').textContent"),
+        "errors/unknown-method"
+    );
+    browser.press("Enter", "\r");
+    browser.until("document.querySelectorAll('.rows li').length", &json!(6));
+    browser.press("/", "/");
+    browser.press("Escape", "");
+    browser.until(
+        "document.getElementById('shown').textContent",
+        &json!("7 cases"),
+    );
+    // By verdict.
+    browser.eval("document.querySelector('.statuses [data-status=inconc]').click()");
+    browser.until(
+        "document.getElementById('shown').textContent",
+        &json!("1 of 7 cases"),
+    );
+    // From a requirement to its cases.
+    browser.eval(
+        "document.querySelector('#requirements [data-find=\"errors.code-integer\"]').click()",
+    );
+    browser.until(
+        "document.getElementById('search').value",
+        &json!("errors.code-integer"),
+    );
+
+    let permissions = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+    browser.call("Browser.grantPermissions", permissions);
+    browser.eval("document.querySelector('.copy').click()");
+    browser.until(
+        "document.querySelector('.copy').textContent",
+        &json!("Copied"),
+    );
+}
+
+/// Texts with less contrast than WCAG 2 level AA asks for, as `contrast text`.
+const FAINT: &str = r#"(() => {
+  const parse = (text) => text.match(/[\d.]+/g).map(Number);
+  const light = (rgb) => {
+    const [r, g, b] = rgb.slice(0, 3).map((part) => {
+      const value = part / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const rgb = parse(getComputedStyle(at).backgroundColor);
+      if (rgb.length === 3 || rgb[3] > 0) return rgb;
+    }
+    return [255, 255, 255];
+  };
+  const faint = new Set();
+  let looked = 0;
+  for (const element of document.body.querySelectorAll('*')) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || ['SCRIPT', 'NOSCRIPT'].includes(element.tagName) || !element.checkVisibility()) continue;
+    looked++;
+    const style = getComputedStyle(element);
+    const paint = element.namespaceURI.endsWith('svg') ? style.fill : style.color;
+    const [one, other] = [light(parse(paint)), light(behind(element))].sort((a, b) => b - a);
+    const contrast = (one + 0.05) / (other + 0.05);
+    const least = parseFloat(style.fontSize) >= 24 ? 3 : 4.5;
+    if (contrast < least) faint.add(`${contrast.toFixed(2)} ${element.className} ${element.textContent.slice(0, 30)}`);
+  }
+  return looked < 100 ? [`only ${looked} texts`] : [...faint];
+})()"#;
+
+#[test]
+fn a_browser_shows_it_in_light_and_dark_on_a_phone_and_on_paper() {
+    let place = Place::new();
+    let Some((mut browser, url)) = shown(&place, &a_run(&place)) else {
+        return;
+    };
+    for (width, scheme) in [
+        (1280, "light"),
+        (1280, "dark"),
+        (360, "light"),
+        (360, "dark"),
+    ] {
+        browser.screen(width, 800, scheme);
+        browser.open(&format!("{url}#native/ws/errors/unknown-method@12"));
+        browser.until("document.querySelectorAll('.rows li').length", &json!(6));
+        browser.eval("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+        assert_eq!(browser.eval(FAINT), json!([]), "{width} {scheme}");
+        let wide = browser.eval(&format!("document.documentElement.scrollWidth <= {width}"));
+        assert_eq!(wide, true, "something sticks out, {width} {scheme}");
+    }
+    let pages: Vec<Value> = ["light", "dark"]
+        .map(|scheme| {
+            browser.screen(1280, 800, scheme);
+            browser.open(&url);
+            browser.eval("getComputedStyle(document.body).backgroundColor")
+        })
+        .into();
+    assert_ne!(pages[0], pages[1]);
+
+    // What is broken is open on paper, and closed again.
+    browser.eval("addEventListener('beforeprint', () => { window.printed = document.querySelectorAll('.case[open]').length; })");
+    let printed = browser.call("Page.printToPDF", json!({"printBackground": true}));
+    assert!(
+        printed["data"].as_str().unwrap().starts_with("JVBERi0"),
+        "base64 of %PDF-"
+    );
+    assert_eq!(browser.eval("window.printed"), 4);
+    browser.until("document.querySelectorAll('.case[open]').length", &json!(0));
+}
+
+#[test]
+fn a_browser_opens_a_hundred_thousand_exchanges() {
+    const CASES: u64 = 5;
+    const EXCHANGES: u64 = 20_000;
+    let place = Place::new();
+    let mut events = vec![Event::RunStarted(started())];
+    for number in 0..CASES {
+        let id = format!("properties/many-{number}");
+        let from = number * EXCHANGES;
+        let entries: Vec<Entry> = (from..from + EXCHANGES)
+            .flat_map(|n| exchange(n * 2))
+            .collect();
+        write(
+            &place,
+            &format!("transcripts/properties.many-{number}.jsonl"),
+            &entries,
+        );
+        let finding = Finding {
+            seq: Some(from * 2 + EXCHANGES),
+            ..no_code()
+        };
+        let findings = Vec::from_iter((number == 1).then_some(finding));
+        let verdict = if findings.is_empty() {
+            Verdict::Pass
+        } else {
+            Verdict::Fail
+        };
+        events.push(Event::CaseFinished(CaseReport {
+            findings,
+            ..case(&id, verdict)
+        }));
+    }
+    events.extend(each_status());
+    events.push(Event::RunFinished(mixed()));
+    let began = Instant::now();
+    let page = page(&record(&events), place.path("").as_path());
+    let wrote = began.elapsed();
+    assert!(page.len() < 48 << 20, "{} bytes", page.len());
+    let url = format!("file://{}", place.write("report.html", &page).display());
+    let Some(mut browser) = Browser::start(&place.path("browser")) else {
+        return;
+    };
+    browser.open(&url);
+    // How long it takes is told, and no test: machines differ.
+    let took = browser.eval(
+        "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))",
+    );
+    let loaded = browser.eval("performance.getEntriesByType('navigation')[0].loadEventEnd");
+    println!(
+        "100,000 exchanges: {} MB, written in {wrote:?}; loaded after {loaded} ms, drawn before {took} ms",
+        page.len() >> 20
+    );
+    assert_eq!(
+        browser.eval("document.querySelectorAll('.rows li').length"),
+        0
+    );
+    // The row of a finding far inside is found, and only those around it are drawn.
+    let seq = EXCHANGES * 3;
+    browser.eval(&format!(
+        "location.hash = '#native/ws/properties/many-1@{seq}'"
+    ));
+    browser.until(
+        "document.querySelector('.rows .found')?.dataset.seq",
+        &json!(seq.to_string()),
+    );
+    let rows = browser.eval("document.querySelectorAll('.rows li').length");
+    assert!(rows.as_u64().is_some_and(|rows| rows <= 1_000), "{rows}");
+}
