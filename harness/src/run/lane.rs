@@ -237,7 +237,11 @@ pub(super) struct Lane<'a, 'r> {
 }
 
 impl<'a, 'r> Lane<'a, 'r> {
-    fn new(plan: &'a Plan, transport: Transport, reporters: &'a mut Reporters<'r>) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        transport: Transport,
+        reporters: &'a mut Reporters<'r>,
+    ) -> Self {
         Self {
             plan,
             reporters,
@@ -578,7 +582,7 @@ impl Lane<'_, '_> {
     }
 
     /// Puts the device's settings back, and takes the last look for late answers.
-    async fn close(&mut self, session: &mut Session) {
+    pub(super) async fn close(&mut self, session: &mut Session) {
         if session.link.is_none() || self.dead >= DEAD_CASES {
             return;
         }

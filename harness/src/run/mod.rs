@@ -4,9 +4,11 @@
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `twin` where there is one, and `keep` leaves it as a file;
+//! `by_hand` carries out what a program of its own says, in place of a scenario;
 //! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
+mod by_hand;
 mod compare;
 mod events;
 mod keep;
@@ -38,11 +40,13 @@ use crate::recording::Recorded;
 use crate::report::Reporters;
 use crate::snapshots::{Answers, review};
 
+pub(crate) use by_hand::{ByHand, Order, Say};
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
 pub(crate) use lane::clock;
 pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
+pub(crate) use session::Exchange;
 pub use summary::Tally;
 pub(crate) use summary::failing;
 pub(crate) use summary::lane as lane_name;
