@@ -90,7 +90,9 @@ impl Replay {
             .collect();
         let mut tally = Tally::new(
             ruling,
-            !self.record.summary.unexercised.is_empty() || self.is_whole(&cases),
+            !self.record.summary.unexercised.is_empty()
+                || !self.record.summary.known_unexercised.is_empty()
+                || self.is_whole(&cases),
         );
         cases.iter().for_each(|case| tally.case(case));
         for (lane, (_, facts)) in &lanes {

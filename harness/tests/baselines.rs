@@ -95,9 +95,9 @@ fn stock_firmware_fails_as_its_list_says_and_in_nothing_else() {
     let why = "*:errors.code-integer: for firmware >=2.5, <2.6, and the device has 2.4.2";
     assert!(told.contains(why) && told.contains("FAIL"), "{done}");
     // One that no longer has one of its failures.
-    let gone = "\n[[known]]\ncase = \"*\"\nrequirement = \"volume.get\"\nreason = \"r\"\n";
+    let gone = "\n[[known]]\ncase = \"*\"\nrequirement = \"volume.status\"\nreason = \"r\"\n";
     let done = replay(&[&text, gone].concat()).exits(1);
-    let why = "*:volume.get: listed as failing, but it no longer fails";
+    let why = "*:volume.status: listed as failing, but it no longer fails";
     assert!(squeezed(&done).contains(why), "{done}");
 }
 
@@ -183,6 +183,24 @@ fn a_mistake_is_named(#[case] args: &[&str], #[case] code: i32, #[case] said: &[
     place.write("run/report.json", "{\"schema\": 1, ");
     place.hil(args).end().exits(code).says(said);
     assert!(!place.path("b.toml").exists(), "nothing was written");
+}
+
+#[test]
+fn a_requirement_that_there_is_not_is_named() {
+    let place = Place::new();
+    place.write(
+        "known.toml",
+        "[[known]]\ncase = \"*\"\nrequirement = \"ids.ecco\"\nreason = \"r\"\n",
+    );
+    let done = place
+        .hil(["run", "--baseline", "known.toml"])
+        .end()
+        .exits(2);
+    done.says(&[
+        "`known.toml`: unknown requirement `ids.ecco`",
+        "did you mean `ids.echo`?",
+    ]);
+    assert!(!place.path("target").exists(), "nothing was started");
 }
 
 #[test]

@@ -189,14 +189,15 @@ pub fn is_date(text: &str) -> bool {
         })
 }
 
-/// Line of an entry, counted from 1.
+/// Line of the case of an entry, counted from 1; 0 where entries have no lines of their own.
 fn line_of(text: &str, entry: usize) -> u64 {
-    let heads = text.lines().enumerate();
-    let heads = heads.filter(|(_, line)| line.trim_start().starts_with("[[known]]"));
-    heads
-        .map(|(at, _)| at as u64 + 1)
-        .nth(entry)
-        .unwrap_or_default()
+    let lines = || (1..).zip(text.lines().map(str::trim_start));
+    let heads = lines().filter(|(_, line)| line.starts_with("[[known]]"));
+    let Some((head, _)) = heads.into_iter().nth(entry) else {
+        return 0;
+    };
+    let case = lines().find(|(at, line)| *at > head && line.starts_with("case"));
+    case.map_or(head, |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -261,14 +262,14 @@ reason = "ids are C ints"
     fn mistakes_are_named() {
         let load = |text: &str| Baseline::load("b.toml", text).unwrap_err().to_string();
         assert!(load(&FILE.replace("2027-01-31", "31.1.2027")).contains("YYYY-MM-DD"));
-        assert!(load(&FILE.replace("\"ids are C ints\"", "\" \"")).contains("b.toml:8"));
+        assert!(load(&FILE.replace("\"ids are C ints\"", "\" \"")).contains("b.toml:9"));
         let twice = FILE.replace("ids/", "errors/unknown-method").replace(
             "reason = \"ids are C ints\"",
             "reason = \"again\"\nrequirement = \"errors.code-integer\"",
         );
-        assert!(load(&twice).contains("b.toml:8: `errors/unknown-method:errors.code-integer`"));
+        assert!(load(&twice).contains("b.toml:9: `errors/unknown-method:errors.code-integer`"));
         let open = FILE.replace("expires = \"2027-01-31\"", "unexercised = true");
-        assert!(load(&open).contains("b.toml:2"));
+        assert!(load(&open).contains("b.toml:3"));
         let range = FILE.replace("expires = \"2027-01-31\"", "firmware = \"two\"");
         assert!(load(&range).contains("`two` is no range of versions"));
         assert!(load(&FILE.replace("reason", "raison")).contains("did you mean `reason`"));
