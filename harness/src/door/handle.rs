@@ -26,7 +26,6 @@ pub struct Device {
     thread: Option<Thread>,
     case: String,
     folder: PathBuf,
-    transcripts: PathBuf,
     snapshots: Option<Snapshots>,
 }
 
@@ -50,7 +49,6 @@ impl Device {
         thread: Thread,
         case: String,
         folder: PathBuf,
-        transcripts: PathBuf,
         snapshots: Option<Snapshots>,
     ) -> Self {
         Self {
@@ -58,7 +56,6 @@ impl Device {
             thread: Some(thread),
             case,
             folder,
-            transcripts,
             snapshots,
         }
     }
@@ -120,7 +117,7 @@ impl Device {
         let Some(setup) = &self.snapshots else {
             return Ok(Outcome::Off);
         };
-        let transcript = self.transcripts.join(transcript_name(&self.case));
+        let transcript = self.folder.join(transcript_name(&self.case));
         compare(setup, &self.case, name, &answer.step, &transcript)
     }
 

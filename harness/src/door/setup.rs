@@ -1,6 +1,7 @@
 //! Which device a test talks to, and how it is started.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -11,9 +12,10 @@ use tokio::sync::mpsc;
 
 use super::handle::Device;
 use crate::cli::{Cli, Command, RunArgs};
+use crate::event::Event;
 use crate::hil::DUTS;
 use crate::plan::{Plan, Refusal};
-use crate::report::{Reporters, Sources, add_files};
+use crate::report::{Reporter, Reporters, Sources, add_files};
 use crate::run::{ByHand, RunError};
 use crate::snapshots::Mode;
 use crate::snapshots::name::file_name;
@@ -46,7 +48,6 @@ pub enum StartError {
 pub struct Setup {
     arguments: Vec<OsString>,
     name: Option<String>,
-    snapshots: bool,
 }
 
 impl Default for Setup {
@@ -56,8 +57,10 @@ impl Default for Setup {
         let mut setup = Self {
             arguments: Vec::new(),
             name: None,
-            snapshots: false,
         };
+        setup = setup
+            .argument("--cases", "0")
+            .argument("--snapshots", "check");
         for (option, variable) in [("--dut", DUTS), ("--baseline", BASELINE), ("--out", OUT)] {
             if let Some(value) = named(variable) {
                 setup = setup.argument(option, value);
@@ -95,14 +98,13 @@ impl Setup {
     /// What is done with reviewed answers, and the folder in which they lie. Without it they are compared,
     /// in the folder `snapshots`.
     #[must_use]
-    pub fn snapshots(mut self, mode: Mode, folder: impl Into<PathBuf>) -> Self {
+    pub fn snapshots(self, mode: Mode, folder: impl Into<PathBuf>) -> Self {
         let name = match mode {
             Mode::Check => "check",
             Mode::New => "new",
             Mode::Update => "update",
             Mode::Off => "off",
         };
-        self.snapshots = true;
         self.argument("--snapshots", name)
             .argument("--snapshots-dir", folder.into())
     }
@@ -137,17 +139,18 @@ impl Setup {
     ///
     /// A mistake in the arguments, or a bench that cannot do its part.
     pub fn start(self) -> Result<Device, StartError> {
-        let plan = Plan::new(&self.run_args()?)?;
+        let mut plan = Plan::new(&self.run_args()?)?;
+        // A test is one conversation.
+        plan.transports.truncate(1);
         let thread = thread::current();
-        let name = self.name.as_deref().or(thread.name());
-        let name = file_name(&name.unwrap_or("main").replace("::", "."));
+        let test = self.name.as_deref().or(thread.name()).unwrap_or("main");
+        let name = file_name(&test.replace("::", "."));
         let (orders, received) = mpsc::unbounded_channel();
         let (say, ready) = channel();
         let folder = plan.folder.clone();
         let snapshots = plan.snapshots.clone();
-        let transcripts = plan.folder.clone();
         let case = format!("door/{name}");
-        let repro = format!("cargo test {}", name.replace('.', "::"));
+        let repro = format!("cargo test {test}");
         let talk = {
             let case = case.clone();
             move || {
@@ -160,6 +163,7 @@ impl Setup {
                     folder: plan.folder.clone(),
                     compare: None,
                 };
+                reporters.add("standard error", Notices);
                 add_files(&mut reporters, &plan.catalogue, sources);
                 let by_hand = ByHand {
                     plan: &plan,
@@ -188,26 +192,27 @@ impl Setup {
                 Err(_) => StartError::Thread("it broke down".into()),
             });
         }
-        Ok(Device::new(
-            orders,
-            thread,
-            case,
-            folder,
-            transcripts,
-            snapshots,
-        ))
+        Ok(Device::new(orders, thread, case, folder, snapshots))
     }
 
     fn run_args(&self) -> Result<RunArgs, StartError> {
         let mut words: Vec<OsString> = vec!["mcp-hil".into(), "run".into()];
         words.extend(self.arguments.iter().cloned());
-        words.extend(["--cases".into(), "0".into()]);
-        if !self.snapshots {
-            words.extend(["--snapshots".into(), "check".into()]);
-        }
         match Cli::try_parse_from(words)?.command {
             Command::Run(args) => Ok(*args),
             _ => Err(StartError::Thread("`run` is another command".into())),
+        }
+    }
+}
+
+/// Tells what people should know: what a device waits for that somebody else starts, for one.
+struct Notices;
+
+impl Reporter for Notices {
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Notice { text } => writeln!(io::stderr(), "{text}"),
+            _ => Ok(()),
         }
     }
 }

@@ -32,9 +32,6 @@ fn stock() -> Defect {
             // It sends none of the notifications that documents describe.
             return Flow::Drop;
         }
-        if payload["result"]["serverInfo"].is_object() {
-            payload["result"]["serverInfo"]["version"] = VERSION.into();
-        }
         if payload["result"]["isError"] == Value::Bool(true) {
             let text = payload["result"]["content"][0]["text"].take();
             payload["error"] = serde_json::json!({ "message": text });
@@ -50,7 +47,9 @@ fn stock() -> Defect {
         }
         Flow::Pass
     });
-    answers.inbound(read)
+    answers
+        .setup(|device| device.identity_mut().version = VERSION.into())
+        .inbound(read)
 }
 
 /// Reads a message as stock firmware does.
