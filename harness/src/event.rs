@@ -153,6 +153,9 @@ pub struct CaseReport {
     /// Its file, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The line in it of the step that the worst finding is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The verdict.
     pub verdict: Verdict,
     /// Why it does not apply, or why nothing was shown, in words.
@@ -240,6 +243,7 @@ impl CaseReport {
             case: case.to_owned(),
             title: title.to_owned(),
             file: None,
+            line: None,
             verdict: Verdict::Pass,
             reason: None,
             known: false,

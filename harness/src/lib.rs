@@ -14,6 +14,7 @@ pub mod backtrace;
 pub mod baseline;
 pub mod bridge;
 pub mod cli;
+pub mod coverage;
 pub mod diff;
 pub mod doctor;
 pub mod door;

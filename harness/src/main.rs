@@ -16,11 +16,14 @@ use mcp_hil::merge::Merge;
 use mcp_hil::plan::{Plan, Refusal};
 use mcp_hil::recording::read_record;
 use mcp_hil::replay::Replay;
-use mcp_hil::report::{self, HtmlFile, JunitFile, Ndjson, Reporters, Sources, Style, Terminal};
+use mcp_hil::report::{
+    self, Annotations, HtmlFile, JunitFile, Ndjson, Progress, Reporters, Sources, StepSummary,
+    Style, SummaryFile, Terminal, Workspace,
+};
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    baseline, bridge, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test,
-    serve, setup, sut,
+    baseline, bridge, coverage, diff, doctor, duts, exit, explain, firmware, flash, gateway, run,
+    self_test, serve, setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Baseline(BaselineCommand::New(args)) => baseline::new(&args).map(print),
         Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
         Command::Merge(args) => merge_runs(&args),
+        Command::Coverage(args) => coverage::coverage(&args).map(print),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
@@ -243,18 +247,26 @@ fn reporters(
                     Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
                 },
                 width: 80,
-                progress: terminal
-                    && std::io::stderr().is_terminal()
-                    && std::env::var_os("CI").is_none(),
                 verbose: output.verbose,
                 catalogue: catalogue.clone(),
             };
-            reporters.add(
-                "standard output",
-                Terminal::new(std::io::stdout(), std::io::stderr(), style),
-            )
+            let color = style.color;
+            let live =
+                terminal && std::io::stderr().is_terminal() && std::env::var_os("CI").is_none();
+            let mut report = Terminal::new(std::io::stdout(), std::io::stderr(), style);
+            if live {
+                report = report.live(Progress::new(std::io::stderr(), 80, color));
+            }
+            reporters.add("standard output", report)
         }
     };
+    if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+        github(&mut reporters, output, catalogue)?;
+    }
+    if let Some(path) = &output.summary {
+        let name = path.display().to_string();
+        reporters.add(name, SummaryFile::new(path, catalogue.clone()));
+    }
     if let Some(path) = &output.junit {
         let name = path.display().to_string();
         reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
@@ -265,6 +277,33 @@ fn reporters(
         reporters.add(name, page);
     }
     Ok(reporters)
+}
+
+/// What GitHub shows beside files and with the job.
+fn github(
+    reporters: &mut Reporters<'static>,
+    output: &OutputArgs,
+    catalogue: &Arc<Catalogue>,
+) -> Result<(), Refusal> {
+    let current = std::env::current_dir().unwrap_or_default();
+    let root = std::env::var_os("GITHUB_WORKSPACE").map_or_else(|| current.clone(), Into::into);
+    // A runner reads both streams; that of events is for programs.
+    let out: Box<dyn Write + Send> = match output.format {
+        Format::Human => Box::new(std::io::stdout()),
+        Format::Json => Box::new(std::io::stderr()),
+    };
+    let annotations = Annotations::new(out, Workspace { root, current }).map_err(|error| {
+        Refusal::bench(
+            format!("cannot draw a word by chance: {error}"),
+            "is there a /dev/urandom?",
+        )
+    })?;
+    reporters.add("annotations", annotations);
+    if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        let name = format!("the summary of the job, {}", Path::new(&path).display());
+        reporters.add(name, StepSummary::new(path, catalogue.clone()));
+    }
+    Ok(())
 }
 
 /// Where the page gets what is no event.

@@ -320,6 +320,8 @@ impl Plan {
             secret(&self.vision_tokens[0], "${MCP_HIL_VISION_TOKEN}"),
             secret(&self.vision_tokens[1], "${MCP_HIL_VISION_OTHER_TOKEN}"),
         ];
+        let network = self.dut.network_password();
+        secrets.extend(network.map(|value| secret(&value, "${WIFI_PASSWORD}")));
         // A device inherits it, and may print it.
         let cloud = std::env::var(TOKEN_VARIABLE).unwrap_or_default();
         if cloud.len() >= SHORTEST_TOKEN {
@@ -630,11 +632,11 @@ fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {
 /// Refuses a baseline with a requirement that there is not: the entry would cover nothing, and nobody would
 /// be told.
 fn check_slugs(baseline: &Baseline, path: &Path, catalogue: &Catalogue) -> Result<(), Refusal> {
-    let slugs = baseline
+    let mut slugs = baseline
         .known
         .iter()
         .filter_map(|known| known.requirement.as_deref());
-    for slug in slugs.filter(|slug| catalogue.get(slug).is_none()) {
+    if let Some(slug) = slugs.find(|slug| catalogue.get(slug).is_none()) {
         let what = format!("`{}`: unknown requirement `{slug}`", path.display());
         return Err(match catalogue.nearest(slug) {
             Some(near) => Refusal::usage(what, &format!("did you mean `{near}`?")),

@@ -4,10 +4,15 @@
 mod answers;
 #[path = "report/data.rs"]
 mod data;
+#[path = "report/github.rs"]
+mod github;
 #[path = "report/junit.rs"]
 mod junit;
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use data::{
     Shared, case, each_status, green, mixed, no_code, no_description, record, shown, started,
@@ -15,7 +20,8 @@ use data::{
 };
 use mcp_hil::event::{CaseReport, DutInfo, Event, RunStarted, Summary};
 use mcp_hil::report::{
-    Ndjson, ReadError, Record, RecordFile, Reporter, Reporters, Style, Terminal, exit_meaning,
+    Ndjson, Progress, ReadError, Record, RecordFile, Reporter, Reporters, Style, Terminal,
+    exit_meaning,
 };
 use mcp_hil_core::verdict::{Finding, Verdict};
 
@@ -261,17 +267,93 @@ fn progress_is_erased_before_each_line() {
         Event::CaseFinished(case("list/pagination", Verdict::Pass)),
         Event::RunFinished(green()),
     ];
-    let text = shown(
-        Style {
-            progress: true,
-            ..style()
-        },
-        &events,
-    );
+    let terminal = Shared::default();
+    let progress = Progress::with_clock(terminal.clone(), 80, false, || Duration::ZERO);
+    let report = Terminal::new(terminal.clone(), terminal.clone(), style());
+    let mut report = report.live(progress);
+    for event in &events {
+        report.event(event).unwrap();
+    }
+    let text = terminal.text();
     insta::assert_snapshot!(
         "progress",
         text.replace('\u{1b}', "ESC").replace('\r', "CR")
     );
+}
+
+#[test]
+fn progress_tells_rate_and_time_left() {
+    let seconds = Arc::new(AtomicU64::new(0));
+    let clock = {
+        let seconds = seconds.clone();
+        move || Duration::from_secs(seconds.load(Ordering::Relaxed))
+    };
+    let (line, report) = (Shared::default(), Shared::default());
+    let progress = Progress::with_clock(line.clone(), 64, false, clock);
+    let mut terminal = Terminal::new(report.clone(), report, style()).live(progress);
+    let mut pass = |events: &[Event]| {
+        let events = events.iter();
+        events.for_each(|event| terminal.event(event).unwrap());
+        line.text().rsplit("\u{1b}[2K").next().unwrap().to_owned()
+    };
+    let begin = |id: &str| Event::CaseStarted {
+        dut: "native".into(),
+        transport: "websocket".into(),
+        case: id.into(),
+    };
+    let end = |id: &str| Event::CaseFinished(case(id, Verdict::Pass));
+    assert_eq!(
+        pass(&[Event::RunStarted(started())]),
+        " Running [   1/41  ] waiting for the device"
+    );
+    assert_eq!(
+        pass(&[begin("ids/a")]),
+        " Running [   1/41  ] native/ws  ids/a"
+    );
+    // One case says nothing about the others.
+    pass(&[end("ids/a"), begin("ids/b"), end("ids/b"), begin("ids/c")]);
+    seconds.store(1, Ordering::Relaxed);
+    assert_eq!(
+        pass(&[end("ids/c"), begin("ids/d")]),
+        " Running [   4/41  ] native/ws  ids/d  3.0/s, about 13 s left"
+    );
+    // A long name gives way to the figures. Wide characters take two columns; the last one stays free.
+    seconds.store(3, Ordering::Relaxed);
+    assert_eq!(
+        pass(&[end("ids/d"), begin(&"音".repeat(40))]),
+        " Running [   5/41  ] native/ws  音音音  1.3/s, about 28 s left"
+    );
+}
+
+/// Tells each write.
+struct Told(std::sync::mpsc::Sender<()>);
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = self.0.send(());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn progress_lives_while_nothing_happens() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let report = Shared::default();
+    let progress = Progress::new(Told(tell), 80, false);
+    let mut terminal = Terminal::new(report.clone(), report, style()).live(progress);
+    terminal.event(&Event::RunStarted(started())).unwrap();
+    let drawn = || told.recv_timeout(Duration::from_secs(60));
+    drawn().expect("it is put up");
+    while told.try_recv().is_ok() {}
+    drawn().expect("it is drawn again by itself");
+    // Nothing draws when nobody reports any more.
+    drop(terminal);
+    while drawn().is_ok() {}
+    assert!(told.recv().is_err());
 }
 
 #[test]

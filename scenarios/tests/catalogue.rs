@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use common::{CAPABILITIES, catalogue, scripts};
 
 /// Requirements that the judge tests on every transcript; a scenario only has to cause them.
-const GENERIC: [&str; 65] = [
+const GENERIC: [&str; 67] = [
     "call.content-array",
     "call.content-items",
     "call.is-error-boolean",
@@ -45,6 +45,8 @@ const GENERIC: [&str; 65] = [
     "jsonrpc.version",
     "list.callable-listed",
     "list.console-inventory",
+    "list.console-complete",
+    "list.console-user-only",
     "list.default-valid",
     "list.description",
     "list.description-present",

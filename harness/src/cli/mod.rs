@@ -1,6 +1,7 @@
 //! The command line: what commands there are, and in the modules below what arguments each one takes.
 
 mod baseline;
+mod coverage;
 mod diff;
 mod doctor;
 mod duts;
@@ -21,6 +22,7 @@ mod values;
 use clap::{Parser, Subcommand};
 
 pub use baseline::{BaselineArgs, BaselineCommand};
+pub use coverage::CoverageArgs;
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
@@ -66,6 +68,8 @@ pub enum Command {
     Baseline(BaselineCommand),
     /// Join runs of several machines (shards, devices, transports) to one report
     Merge(MergeArgs),
+    /// Tell which requirements runs have exercised, by what, on which device, and which never
+    Coverage(CoverageArgs),
     /// Build images of the reference device, and make flash images
     #[command(subcommand)]
     Firmware(FirmwareCommand),

@@ -20,6 +20,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "RUN")]
     pub compare: Option<PathBuf>,
 
+    /// Write the summary in Markdown to this file; on GitHub it is added to that of the job by itself
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+
     /// What to print on standard output: text for people, or events as JSON, one a line
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,

@@ -27,7 +27,7 @@ pub struct Unexpected {
     /// What was expected.
     pub expected: &'static str,
     /// What came.
-    pub got: Got,
+    pub got: Box<Got>,
     hint: String,
 }
 
@@ -182,7 +182,7 @@ impl Answer {
         Unexpected {
             asked: self.asked.clone(),
             expected,
-            got,
+            got: Box::new(got),
             hint: format!(
                 "step {} of the transcript; the run's folder is named at the end of the test",
                 self.step
@@ -226,11 +226,11 @@ mod tests {
         let failed = json!({"content": [], "isError": true});
         let tool = answer(Some(json!({"result": failed})));
         assert_eq!(tool.error(), Ok(&failed));
-        assert_eq!(tool.result().unwrap_err().got, Got::ToolError(failed));
+        assert_eq!(*tool.result().unwrap_err().got, Got::ToolError(failed));
 
         let refused = answer(Some(json!({"error": {"code": -32602}})));
         assert_eq!(refused.error(), Ok(&json!({"code": -32602})));
-        assert!(matches!(refused.text().unwrap_err().got, Got::Error(_)));
+        assert!(matches!(*refused.text().unwrap_err().got, Got::Error(_)));
 
         let none = answer(None);
         assert_eq!(none.silence(), Ok(()));

@@ -29,7 +29,7 @@ mod handle;
 mod setup;
 mod snapshot;
 
-pub use answer::{Answer, Unexpected};
+pub use answer::{Answer, Got, Unexpected};
 pub use broken::Broken;
 pub use handle::{Device, Done};
 pub use setup::{Setup, StartError};

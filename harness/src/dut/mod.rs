@@ -277,6 +277,15 @@ impl Dut {
         }
     }
 
+    /// The password of the network that a board is given: its console may tell it.
+    pub(crate) fn network_password(&self) -> Option<String> {
+        let How::Board(board) = &self.how else {
+            return None;
+        };
+        let name = board.file.wifi.as_ref()?.password_env.as_ref()?;
+        std::env::var(name).ok().filter(|value| !value.is_empty())
+    }
+
     /// The version that the device must tell, where the harness knows what it runs.
     pub fn version(&self) -> Option<&str> {
         match &self.how {

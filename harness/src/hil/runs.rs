@@ -300,7 +300,6 @@ fn block(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Strin
     let style = Style {
         color: false,
         width: 100,
-        progress: false,
         verbose: false,
         catalogue: catalogue.clone(),
     };

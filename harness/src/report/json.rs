@@ -201,5 +201,10 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, bytes)
+    let done = fs::write(path, bytes);
+    if done.is_err() && path.is_file() {
+        // Half a report is worse than none: it reads as another one, or as a mistake of its reader.
+        let _ = fs::remove_file(path);
+    }
+    done
 }

@@ -14,6 +14,12 @@
 //! and its message in a list of its own and leave the build green; text in `system-out` of a passed
 //! case is shown by none of them unless one opens it.
 //!
+//! Names stay what they are from run to run: the suite is device and transport, the class adds the area,
+//! the name is the case. What a reader needs besides has no place of its own in what `junit-report` writes:
+//! the line of the scenario begins the text of a failure (`scenarios/scripts/ids/zero.yaml:12`; the file is
+//! an attribute too); program, seed, rules and the device's version and hash end it, and stand in the
+//! `system-out` of the suite. Some readers show the one, some the other.
+//!
 //! What belongs to no case - no device came, the run was cut short, nothing ran, the baseline is
 //! stale, answers are not as reviewed - stands in a suite `run`, so that this file is never greener than the exit code.
 
@@ -69,28 +75,27 @@ pub fn render(record: &Record, catalogue: &Catalogue) -> io::Result<Vec<u8>> {
             .cases
             .iter()
             .filter(|case| case.dut == dut && case.transport == transport);
-        let testcases = cases.map(|case| testcase(case, catalogue)).collect();
-        let mut suite = suite(&format!("{dut}/{transport}"), timestamp, testcases);
-        let ready = record.duts.iter();
-        let told = ready
-            .filter(|ready| ready.dut == dut && ready.transport == transport)
-            .find_map(|ready| ready.identity.as_ref());
-        let planned = record.run.duts.iter();
-        let planned = planned.filter(|info| info.name == dut && info.transport == transport);
+        let origin = origin(record, dut, transport);
+        let testcases = cases.map(|case| testcase(case, &origin, catalogue));
+        let mut suite = suite(
+            &format!("{dut}/{transport}"),
+            timestamp,
+            testcases.collect(),
+        );
         let mut lines: Vec<String> = Vec::new();
-        for info in planned {
+        let planned = record.run.duts.iter();
+        for info in planned.filter(|info| info.name == dut && info.transport == transport) {
             lines.push(format!("fidelity: {}", info.fidelity));
             if !info.cannot_show.is_empty() {
                 lines.push(format!("not observed: {}", info.cannot_show.join(", ")));
             }
         }
-        lines.extend(told.map(|identity| format!("device: {identity}")));
-        if let Some(shard) = record.run.basis.as_ref().and_then(|basis| basis.shard) {
-            lines.push(format!("shard: {shard}"));
-        }
-        if !lines.is_empty() {
-            suite.set_system_out(&xml_cdata(&lines.join("\n")));
-        }
+        lines.extend(
+            origin
+                .iter()
+                .map(|(label, text)| format!("{label}: {text}")),
+        );
+        suite.set_system_out(&xml_cdata(&lines.join("\n")));
         suites.push(suite);
     }
     let green = !suites
@@ -153,7 +158,48 @@ fn suite(name: &str, timestamp: OffsetDateTime, testcases: Vec<TestCase>) -> Tes
     suite
 }
 
-fn testcase(case: &CaseReport, catalogue: &Catalogue) -> TestCase {
+/// What a verdict came from: the program and its settings, and the device by its own words.
+fn origin(record: &Record, dut: &str, transport: &str) -> Vec<(&'static str, String)> {
+    let run = &record.run;
+    let strict = if run.strict { ", strict" } else { "" };
+    let rules = run.rules.join(" + ");
+    let mut rows = vec![(
+        "run",
+        format!("{}, seed {}, rules {rules}{strict}", run.tool, run.seed),
+    )];
+    if let Some(basis) = &run.basis {
+        let short = |hash: &str| hash.chars().take(12).collect::<String>();
+        let suite = format!(
+            "requirements {}, scenarios {}",
+            short(&basis.requirements),
+            short(&basis.scenarios)
+        );
+        rows.push(("suite", suite));
+        let image = basis.firmware.iter();
+        rows.extend(image.map(|hash| ("image", format!("sha256 {hash}"))));
+        rows.extend(basis.shard.map(|shard| ("shard", shard.to_string())));
+    }
+    let ready = record.duts.iter();
+    for ready in ready.filter(|ready| ready.dut == dut && ready.transport == transport) {
+        if let Some((name, version)) = &ready.server {
+            rows.push(("server", clean::line(&format!("{name} {version}"), MESSAGE)));
+        }
+        if let Some(identity) = &ready.identity {
+            rows.push(("device", clean::line(&identity.to_string(), EVIDENCE)));
+            let hash = identity.elf_sha256.iter();
+            rows.extend(
+                hash.map(|hash| ("firmware", clean::line(&format!("sha256 {hash}"), MESSAGE))),
+            );
+        }
+    }
+    rows
+}
+
+fn testcase(
+    case: &CaseReport,
+    origin: &[(&'static str, String)],
+    catalogue: &Catalogue,
+) -> TestCase {
     let area = case.case.split('/').next().unwrap_or_default();
     let classname = format!(
         "mcp-hil.{}.{}.{}",
@@ -171,7 +217,13 @@ fn testcase(case: &CaseReport, catalogue: &Catalogue) -> TestCase {
         .iter()
         .filter(|finding| finding.is_warning())
         .collect();
-    let body = || Some(xml_cdata(&body(case, &broken, catalogue)));
+    let body = || {
+        let mut text = place(case) + &body(case, &broken, catalogue);
+        for (label, value) in origin {
+            text += &format!("{label:<13}{value}\n");
+        }
+        Some(xml_cdata(&text))
+    };
     let mut out = Vec::new();
 
     let result = match Status::of(case) {
@@ -182,7 +234,7 @@ fn testcase(case: &CaseReport, catalogue: &Catalogue) -> TestCase {
             cause: None,
         },
         Status::Known => {
-            out.push(self::body(case, &broken, catalogue));
+            out.push(place(case) + &self::body(case, &broken, catalogue));
             let why = case
                 .reason
                 .clone()
@@ -334,6 +386,15 @@ fn run_case(name: &str, result: TestResult) -> TestCase {
     }
 }
 
+/// File and line of a case, as readers that look for places in texts find them.
+fn place(case: &CaseReport) -> String {
+    match (&case.file, case.line) {
+        (Some(file), Some(line)) => format!("{}:{line}\n\n", clean::visible(file)),
+        (Some(file), None) => format!("{}\n\n", clean::visible(file)),
+        (None, _) => String::new(),
+    }
+}
+
 /// All evidence of a case, and how to run it again.
 fn body(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> String {
     let reason = match &case.reason {
@@ -348,6 +409,13 @@ fn body(case: &CaseReport, findings: &[&Finding], catalogue: &Catalogue) -> Stri
             text += &format!("{label:<13}{value}\n");
         }
         text.push('\n');
+    }
+    if let (true, Some(transcript)) = (case.findings.is_empty(), &case.transcript) {
+        text += &format!(
+            "{:<13}{}\n",
+            "transcript",
+            clean::line(transcript, EVIDENCE)
+        );
     }
     if failures.is_empty() {
         text += &format!("{:<13}{}\n", "repro", case.repro);

@@ -135,7 +135,7 @@ pub(crate) fn put(
 
 /// `41 cases on 1 DUT: 39 passed, 1 failed, 1 inconclusive; 126 of 131 required requirements
 /// exercised`.
-fn counts(summary: &Summary) -> String {
+pub(super) fn counts(summary: &Summary) -> String {
     let duts = count(summary.duts, "DUT");
     let mut text = if summary.cases == 0 {
         format!("nothing ran on {duts}")

@@ -9,8 +9,9 @@ use mcp_hil_core::verdict::{Finding, Verdict};
 
 use super::clean;
 use super::fanout::Reporter;
-use super::layout::{CYAN, DIM, Page, RED, YELLOW, columns, count, pad, seconds};
+use super::layout::{CYAN, Page, RED, YELLOW, columns, count, pad, seconds};
 use super::lines::{self, Status};
+use super::progress::Progress;
 use super::summary::{self, Warnings};
 use crate::event::{CaseReport, DutReady, Event, Failure, RunStarted};
 use crate::snapshots::{AnswerReport, AnswerState};
@@ -39,15 +40,13 @@ pub struct Style {
     pub color: bool,
     /// Columns that values are wrapped to.
     pub width: usize,
-    /// Whether a line of progress is kept up in place; for terminals only.
-    pub progress: bool,
     /// Whether cases that do not apply, and warnings, are printed one by one.
     pub verbose: bool,
     /// Where requirements are looked up.
     pub catalogue: Arc<Catalogue>,
 }
 
-/// Writes the report to `out`, and notices and progress to `talk` (standard error).
+/// Writes the report to `out`, and notices to `talk` (standard error).
 #[derive(Debug)]
 pub struct Terminal<O, T> {
     out: O,
@@ -59,8 +58,8 @@ pub struct Terminal<O, T> {
     /// What the run cannot show.
     hidden: Option<String>,
     done: usize,
-    /// Whether a line of progress stands on the terminal.
-    in_place: bool,
+    /// What is going on, kept up in place; for terminals only.
+    progress: Option<Progress>,
     /// What the cases were said to be, by device, transport and case.
     said: HashMap<(String, String), Status>,
     /// Cases in which a finding was first printed, by device, requirement and what was expected.
@@ -92,14 +91,14 @@ impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
             self.out.flush()?;
         }
         match event {
-            Event::RunStarted(_) => self.progress("waiting for the device"),
-            Event::DutReady(_) => self.progress("ready"),
+            Event::RunStarted(_) => self.progress("waiting for the device", false),
+            Event::DutReady(_) => self.progress("ready", false),
             Event::CaseStarted {
                 dut,
                 transport,
                 case,
             } => {
-                self.progress(&format!("{}  {case}", lines::link(dut, transport)));
+                self.progress(&format!("{}  {case}", lines::link(dut, transport)), true);
             }
             _ => {}
         }
@@ -119,12 +118,19 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             planned: 0,
             hidden: None,
             done: 0,
-            in_place: false,
+            progress: None,
             said: HashMap::new(),
             seen: HashMap::new(),
             warnings: Warnings::new(),
             hinted: false,
         }
+    }
+
+    /// The same report with a line that tells what is going on; it stands where the report goes, too.
+    #[must_use]
+    pub fn live(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
     }
 
     fn run_started(&mut self, run: &RunStarted) {
@@ -339,6 +345,10 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             self.page
                 .whole_row("again", &clean::visible(&(text + &times)));
         }
+        if let (true, Some(transcript)) = (case.findings.is_empty(), &case.transcript) {
+            self.page
+                .whole_row("transcript", &clean::line(transcript, EVIDENCE));
+        }
         if !followed {
             self.page.whole_row("repro", &clean::visible(&case.repro));
         }
@@ -375,34 +385,15 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     }
 
     /// Puts up what is going on, in place, until the next line.
-    fn progress(&mut self, what: &str) {
-        if !self.style.progress {
-            return;
+    fn progress(&mut self, what: &str, of_a_case: bool) {
+        if let Some(progress) = &self.progress {
+            progress.show(&clean::visible(what), of_a_case, self.done, self.planned);
         }
-        let now = (self.done + 1).min(self.planned);
-        let text = format!(
-            " Running [{now:>4}/{:<4}] {}",
-            self.planned,
-            clean::visible(what)
-        );
-        // A line that reaches the last column would wrap, and could not be erased.
-        let room = self.style.width.saturating_sub(1);
-        let fits: String = text.chars().take(room).collect();
-        let fits = if columns(&fits) > room {
-            fits.chars().take(room / 2).collect()
-        } else {
-            fits
-        };
-        let fits = self.page.paint(DIM, &fits);
-        let _ = write!(self.talk, "\r\u{1b}[2K{fits}");
-        let _ = self.talk.flush();
-        self.in_place = true;
     }
 
     fn erase(&mut self) {
-        if std::mem::take(&mut self.in_place) {
-            let _ = write!(self.talk, "\r\u{1b}[2K");
-            let _ = self.talk.flush();
+        if let Some(progress) = &self.progress {
+            progress.erase();
         }
     }
 }

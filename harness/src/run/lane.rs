@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::RunError;
 use super::link::Dialing;
 use super::recorder::{Recorder, transcript_name};
-use super::report::{Book, spoilt};
+use super::report::{Book, line_of, spoilt};
 use super::session::{Exchange, Ports, Session};
 use super::twin::Twin;
 use crate::event::{CaseReport, DutReady, Event};
@@ -448,6 +448,7 @@ impl Lane<'_, '_> {
             // A board that could not be brought back, for this case or in the one before.
             outcome.trouble = outcome.trouble.or_else(|| session.trouble.clone());
         }
+        report.line = line_of(case, &outcome, &self.plan.ruling());
         self.book
             .finish(report, outcome, &self.plan.ruling(), self.reporters);
     }

@@ -3,6 +3,7 @@
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::check::{CaseOutcome, breaks_down};
+use mcp_hil_core::scenario::Case;
 use mcp_hil_core::verdict::{Finding, Judgement, Verdict};
 
 use crate::backtrace::Symbols;
@@ -163,6 +164,26 @@ impl Book {
     pub fn into_cases(self) -> Vec<CaseReport> {
         self.cases
     }
+}
+
+/// Line in a case's file of the step that the worst of what was found is about.
+pub(super) fn line_of(case: &Case, outcome: &CaseOutcome, ruling: &Ruling<'_>) -> Option<u64> {
+    let mut worst: Option<(Verdict, &str)> = None;
+    for judgement in &outcome.judgements {
+        let at = judgement
+            .step
+            .as_deref()
+            .filter(|_| *judgement.case == *case.id);
+        let found = ruling
+            .finding(judgement, false)
+            .filter(|finding| !finding.known);
+        if let (Some(at), Some(found)) = (at, found)
+            && worst.is_none_or(|(verdict, _)| found.verdict > verdict)
+        {
+            worst = Some((found.verdict, at));
+        }
+    }
+    case.line_of(worst?.1)
 }
 
 /// The report of a case that the bench spoilt, or did not let begin: it accuses nobody.

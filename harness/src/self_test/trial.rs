@@ -339,6 +339,9 @@ impl Trial {
             .arg(&out)
             .env("MCP_HIL_NATIVE", &bench.native)
             .env_remove("MCP_HIL_TOKEN")
+            // These runs are no result of the job that they run in.
+            .env_remove("GITHUB_ACTIONS")
+            .env_remove("GITHUB_STEP_SUMMARY")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -43,7 +43,6 @@ pub(crate) fn style() -> Style {
     Style {
         color: false,
         width: 80,
-        progress: false,
         verbose: false,
         catalogue: catalogue(),
     }
@@ -131,6 +130,7 @@ pub(crate) fn case(id: &str, verdict: Verdict) -> CaseReport {
         case: id.into(),
         title: format!("title of {id}"),
         file: Some(format!("{id}.yaml")),
+        line: None,
         verdict,
         reason: None,
         known: false,

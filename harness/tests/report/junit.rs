@@ -85,6 +85,98 @@ fn verdicts_are_told_in_junit_words() {
     snapshot("junit", &xml.replace("><", ">\n<"));
 }
 
+/// What the schema of Jenkins (`junit-10.xsd` of its xUnit plugin) has for each element, and `file`, which
+/// GitLab reads.
+const KNOWN: [(&str, &[&str]); 8] = [
+    ("testsuites", &[]),
+    (
+        "testsuite",
+        &[
+            "id",
+            "name",
+            "package",
+            "tests",
+            "errors",
+            "failures",
+            "hostname",
+            "timestamp",
+            "time",
+        ],
+    ),
+    ("testcase", &["name", "time", "classname", "file"]),
+    ("failure", &["type", "message"]),
+    ("error", &["type", "message"]),
+    ("skipped", &["type", "message"]),
+    ("system-out", &[]),
+    ("system-err", &[]),
+];
+
+#[test]
+fn nothing_is_in_the_file_that_readers_do_not_know() {
+    let xml = render(&whole_run());
+    let mut reader = Reader::from_str(&xml);
+    let mut names = std::collections::BTreeSet::new();
+    loop {
+        match reader.read_event().unwrap() {
+            Xml::Start(start) | Xml::Empty(start) => {
+                let element = String::from_utf8(start.name().as_ref().to_vec()).unwrap();
+                let known = KNOWN.iter().find(|(name, _)| *name == element);
+                let (_, attributes) = known.unwrap_or_else(|| panic!("element {element}"));
+                let mut name = String::new();
+                for attribute in start.attributes().map(Result::unwrap) {
+                    let key = String::from_utf8(attribute.key.as_ref().to_vec()).unwrap();
+                    assert!(attributes.contains(&&*key), "{element}: {key}");
+                    let value = String::from_utf8(attribute.value.to_vec()).unwrap();
+                    match &*key {
+                        "time" => assert!(value.parse::<f64>().is_ok() && !value.contains('e')),
+                        "name" | "classname" => name += &format!("{value} "),
+                        _ => {}
+                    }
+                }
+                assert!(
+                    element != "testcase" || names.insert(name),
+                    "a case is there twice"
+                );
+            }
+            Xml::Eof => break,
+            _ => {}
+        }
+    }
+    assert!(names.len() > 6, "{names:?}");
+}
+
+#[test]
+fn names_do_not_hang_on_what_became_of_the_cases() {
+    let cases = |verdict| vec![case("ids/zero", verdict), case("list/pagination", verdict)];
+    let names = |events: &[Event]| {
+        let xml = render(events);
+        let tags = xml
+            .split('<')
+            .filter(|tag| tag.starts_with("testcase name"));
+        let of = |tag: &str, name: &str| {
+            tag.split_once(name)
+                .unwrap()
+                .1
+                .split('"')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        tags.map(|tag| (of(tag, "classname=\""), of(tag, "name=\"")))
+            .collect::<Vec<_>>()
+    };
+    let good = names(&run_of(cases(Verdict::Pass), green()));
+    let mut other = started();
+    (other.seed, other.run, other.started) = (8, "run-8".into(), "2026-09-01T00:00:00Z".into());
+    let mut events = run_of(cases(Verdict::Fail), Summary { exit: 1, ..green() });
+    events[0] = Event::RunStarted(other);
+    assert_eq!(names(&events), good);
+    assert_eq!(
+        good[0],
+        ("mcp-hil.native.websocket.ids".into(), "ids/zero".into())
+    );
+}
+
 #[test]
 fn the_same_record_gives_the_same_bytes() {
     assert_eq!(render(&whole_run()), render(&whole_run()));

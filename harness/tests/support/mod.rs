@@ -127,6 +127,9 @@ impl Place {
             // Whatever emulators this machine has, and whatever its user prefers.
             .env("MCP_HIL_PREFER", "native")
             .env_remove("MCP_HIL_TOKEN")
+            // Whoever runs the tests: their runs are not his.
+            .env_remove("GITHUB_ACTIONS")
+            .env_remove("GITHUB_STEP_SUMMARY")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

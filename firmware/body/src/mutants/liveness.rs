@@ -327,7 +327,9 @@ fn reset_unseen() -> Defect {
                     false => Flow::Pass,
                 };
             }
-            if let Some((level, rest)) = line.split_once(" (")
+            let boots = ["cpu_start: ", "app_init: ", "main_task: "];
+            if !boots.iter().any(|tag| line.contains(tag))
+                && let Some((level, rest)) = line.split_once(" (")
                 && let Some((uptime, rest)) = rest.split_once(')')
                 && let Ok(uptime) = uptime.parse::<u64>()
             {

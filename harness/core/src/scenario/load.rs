@@ -518,6 +518,8 @@ rules = ["xiaozhi"]
             .map(|flat| flat.at.to_string())
             .collect();
         assert_eq!(places, ["0", "1#0.0", "1#1.0"]);
+        let lines = ["0", "1#0", "1#1.0", "1#1.0.fence", "7", "x"].map(|at| case.line_of(at));
+        assert_eq!(lines, [Some(3), Some(4), Some(6), Some(6), None, None]);
         assert_eq!(case.requirements(), ["ids.zero"]);
     }
 

@@ -245,6 +245,27 @@ impl Case {
         slugs
     }
 
+    /// Line in the file of the step at a place as [`Flat::at`] tells it; side exchanges of a step
+    /// (`2.before`, `2.fence`) stand where it stands.
+    pub fn line_of(&self, at: &str) -> Option<u64> {
+        let (mut steps, mut line) = (&self.steps[..], None);
+        for part in at.split('.') {
+            // Of `2#1` the row has no line of its own.
+            let index = part.split('#').next().and_then(|index| index.parse().ok());
+            let Some(step) = index.and_then(|index: usize| steps.get(index)) else {
+                break;
+            };
+            line = Some(step.line);
+            steps = match &step.action {
+                Action::Each { steps, .. }
+                | Action::Burst(steps)
+                | Action::Drop { after: steps } => steps,
+                _ => &[],
+            };
+        }
+        line
+    }
+
     /// The area: the folder of the file.
     pub fn area(&self) -> &str {
         self.id.split('/').next().unwrap_or_default()

@@ -1,0 +1,194 @@
+//! What a run leaves behind for others: events and records as their schemas describe them, pages and
+//! summaries for CI servers, no secret in any of them, and a verdict even where nothing can be written.
+
+#[path = "outputs/coverage.rs"]
+mod coverage;
+#[path = "outputs/schema.rs"]
+mod schema;
+#[path = "outputs/secrets.rs"]
+mod secrets;
+mod support;
+#[path = "outputs/trouble.rs"]
+mod trouble;
+
+use std::fs::File;
+use std::io::Read;
+
+use serialport::{SerialPort, TTYPort};
+use support::{Done, Hil, Place};
+
+/// A run as a job of GitHub sees it.
+fn on_github(place: &Place, args: &[&str]) -> Hil {
+    place
+        .hil(args)
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_WORKSPACE", place.path("").as_os_str())
+        .env("GITHUB_STEP_SUMMARY", place.path("step.md").as_os_str())
+}
+
+/// The lines that a runner takes for commands.
+fn commands(done: &Done) -> Vec<&str> {
+    let lines = done.stdout.lines().chain(done.stderr.lines());
+    lines
+        .filter(|line| line.trim_start().starts_with("::"))
+        .collect()
+}
+
+#[test]
+fn github_gets_annotations_and_a_summary() {
+    let place = Place::new();
+    let own = "title: own\nsteps:\n  - request: {method: no/such}\n    \
+               expect: {requirement: errors.code-integer, answer: error}\n";
+    place.write("mine/errors/own.yaml", own);
+    let args = [
+        "run",
+        "--mutant",
+        "error-code-string",
+        "--scenarios",
+        "mine",
+        "--only",
+        "errors/own",
+        "--only",
+        "errors/method-not-found",
+        "--summary",
+        "own/summary.md",
+    ];
+    let done = on_github(&place, &args).end().exits(1);
+    let commands = commands(&done);
+    assert!(
+        commands[0].starts_with("::stop-commands::mcp-hil-"),
+        "{done}"
+    );
+    let word = commands[0].trim_start_matches("::stop-commands::");
+    assert_eq!(commands[1], format!("::{word}::"));
+    // What the program has built in is no file of this repository.
+    let built_in = "::error title=FAIL native/ws errors/method-not-found::errors.code-integer%0A";
+    assert!(
+        commands.iter().any(|line| line.starts_with(built_in)),
+        "{commands:#?}"
+    );
+    let own = "::error file=mine/errors/own.yaml,line=3,title=FAIL native/ws errors/own::";
+    assert!(
+        commands.iter().any(|line| line.starts_with(own)),
+        "{commands:#?}"
+    );
+    assert!(
+        commands[2..]
+            .iter()
+            .all(|line| line.contains("%0Arepro mcp-hil run --dut native"))
+    );
+    let summary = place.read("own/summary.md");
+    assert!(
+        summary.starts_with("## ❌ mcp-hil: not conforming\n"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("scenario     mine/errors/own.yaml:3\n"),
+        "{summary}"
+    );
+    assert_eq!(place.read("step.md"), format!("{summary}\n"));
+    let junit = place.read("target/mcp-hil/latest/junit.xml");
+    assert!(junit.contains("CDATA[mine/errors/own.yaml:3\n"), "{junit}");
+    assert!(junit.contains("\nfirmware     sha256 "), "{junit}");
+    // The next command of the same step adds its own.
+    on_github(
+        &place,
+        &["replay", "target/mcp-hil/latest", "--scenarios", "mine"],
+    )
+    .end()
+    .exits(1);
+    assert_eq!(place.read("step.md").matches("## ❌ mcp-hil").count(), 2);
+}
+
+#[test]
+fn events_stay_alone_on_standard_output() {
+    let place = Place::new();
+    let args = ["run", "--only", "ids/zero", "--format", "json"];
+    let done = on_github(&place, &args).end().exits(0);
+    assert!(done.events().len() > 4);
+    assert!(done.stderr.starts_with("::stop-commands::"), "{done}");
+    assert_eq!(commands(&done).len(), 2, "{done}");
+}
+
+#[test]
+fn a_device_gives_the_runner_no_command() {
+    let place = Place::new();
+    // Its console is told when it never comes.
+    let dut = "exec:echo '::error::x'; echo '::add-mask::FAIL'; exit 1";
+    let done = on_github(&place, &["run", "--dut", dut]).end().exits(3);
+    let lines: Vec<&str> = done.stdout.lines().chain(done.stderr.lines()).collect();
+    let off = lines
+        .iter()
+        .position(|line| line.starts_with("::stop-commands::"));
+    let on = lines.iter().position(|line| line.starts_with("::mcp-hil-"));
+    let (off, on) = (
+        off.expect("commands are off"),
+        on.expect("commands are on again"),
+    );
+    let told = |line: &&str| line.contains("add-mask");
+    assert!(lines[off..on].iter().any(told), "{done}");
+    let after = lines[on + 1..]
+        .iter()
+        .filter(|line| line.trim_start().starts_with("::"));
+    assert_eq!(after.count(), 1, "one annotation about the bench\n{done}");
+    assert!(place.read("step.md").contains("no verdict"), "{done}");
+}
+
+#[test]
+fn without_github_there_are_no_commands() {
+    let place = Place::new();
+    let done = place.hil(["run", "--only", "ids/zero"]).end().exits(0);
+    assert!(commands(&done).is_empty(), "{done}");
+    assert!(!place.path("step.md").exists());
+}
+
+/// What a terminal gets of a run, standard output and standard error together.
+fn on_a_terminal(place: &Place, ci: bool) -> String {
+    let (mut master, slave) = TTYPort::pair().expect("a terminal");
+    master.set_timeout(support::LATEST).unwrap();
+    let path = slave.name().expect("a name");
+    let open = || {
+        File::options()
+            .write(true)
+            .open(&path)
+            .expect("the terminal opens")
+    };
+    let mut hil = place.hil(["run", "--only", "ids/"]);
+    hil.0.stdout(open()).stderr(open()).env_remove("CI");
+    if ci {
+        hil.0.env("CI", "true");
+    }
+    let mut child = hil.0.spawn().expect("the program starts");
+    // The command holds the terminal open, too.
+    drop((hil, slave));
+    let (mut text, mut part) = (Vec::new(), [0; 4096]);
+    // The end of a terminal that nobody has any more is an error.
+    while let Ok(length @ 1..) = master.read(&mut part) {
+        text.extend(&part[..length]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn progress_is_for_terminals_and_for_nobody_else() {
+    let place = Place::new();
+    let live = on_a_terminal(&place, false);
+    assert!(live.contains("\u{1b}[2K Running [   1/"), "{live}");
+    assert!(live.contains("/s, about "), "{live}");
+    let (_, last) = live.rsplit_once("\u{1b}[2K").unwrap();
+    assert!(
+        last.contains(" Summary [") && !last.contains("Running"),
+        "the line is taken away again\n{live}"
+    );
+    let in_ci = on_a_terminal(&place, true);
+    assert!(
+        in_ci.contains(" Summary [") && !in_ci.contains("Running"),
+        "{in_ci}"
+    );
+    let piped = place.hil(["run", "--only", "ids/"]).end().exits(0);
+    assert!(
+        !piped.stdout.contains("Running") && piped.stderr.is_empty(),
+        "{piped}"
+    );
+}
