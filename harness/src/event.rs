@@ -284,6 +284,9 @@ pub struct Summary {
     pub exercised: usize,
     /// The others, when the whole suite was selected.
     pub unexercised: Vec<String>,
+    /// Those that the baseline lists as such; they are not among the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_unexercised: Vec<String>,
     /// Baseline entries that no longer hold, each with the reason.
     pub stale: Vec<String>,
     /// How the answers compare with the reviewed ones; absent where they were not compared.

@@ -4,16 +4,20 @@
 //! happens into a stream of [`event`]s, [`report`] folds that stream into text, JSON and JUnit.
 //! [`snapshots`] compares what was said with what people have reviewed.
 //! [`replay`] enters the same flow with the transcripts of an earlier run, and [`diff`] compares two.
+//! [`door`] lets tests of others drive a device exchange by exchange.
+//! [`baseline`] makes a list of known failures out of one.
 //! [`merge`] joins runs of several machines; [`shard`] says which part is whose. [`serve`] stands beside it:
 //! it talks to devices and judges nothing. [`self_test`] runs the program over and over, to test the
 //! harness itself.
 
 pub mod backtrace;
+pub mod baseline;
 pub mod bridge;
 pub mod cli;
 pub mod coverage;
 pub mod diff;
 pub mod doctor;
+pub mod door;
 pub mod dut;
 pub mod duts;
 pub mod event;

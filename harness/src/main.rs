@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use clap::Parser;
 use mcp_hil::cli::{
-    Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs, OutputArgs, ReplayArgs,
-    RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
+    OutputArgs, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
 use mcp_hil::gateway::GatewaySetup;
 use mcp_hil::merge::Merge;
@@ -22,8 +22,8 @@ use mcp_hil::report::{
 };
 use mcp_hil::sut::plan::GatewayPlan;
 use mcp_hil::{
-    bridge, coverage, diff, doctor, duts, exit, explain, firmware, flash, gateway, run, self_test,
-    serve, setup, sut,
+    baseline, bridge, coverage, diff, doctor, duts, exit, explain, firmware, flash, gateway, run,
+    self_test, serve, setup, sut,
 };
 use mcp_hil_core::catalogue::Catalogue;
 use tokio::runtime::Runtime;
@@ -41,6 +41,8 @@ fn main() -> ExitCode {
             print(text);
             exit
         }),
+        Command::Baseline(BaselineCommand::New(args)) => baseline::new(&args).map(print),
+        Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
         Command::Merge(args) => merge_runs(&args),
         Command::Coverage(args) => coverage::coverage(&args).map(print),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),

@@ -143,6 +143,9 @@ impl Plan {
         let (suite, mut cases, mut generation) = selection(args)?;
         let whole_suite = args.only.is_empty() && args.scenario.is_empty();
         let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+        if let (Some(baseline), Some(path)) = (&baseline, &args.baseline) {
+            check_slugs(baseline, path, &suite.catalogue)?;
+        }
         let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
         let asked = Asked {
             difference: difference.as_ref(),
@@ -290,6 +293,7 @@ impl Plan {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &self.today,
+            firmware: None,
             symbols: self.symbols.as_ref().and_then(|it| it.as_deref().ok()),
         }
     }
@@ -623,6 +627,23 @@ fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, Refusal> {
         )),
         _ => Ok(asked),
     }
+}
+
+/// Refuses a baseline with a requirement that there is not: the entry would cover nothing, and nobody would
+/// be told.
+fn check_slugs(baseline: &Baseline, path: &Path, catalogue: &Catalogue) -> Result<(), Refusal> {
+    let mut slugs = baseline
+        .known
+        .iter()
+        .filter_map(|known| known.requirement.as_deref());
+    if let Some(slug) = slugs.find(|slug| catalogue.get(slug).is_none()) {
+        let what = format!("`{}`: unknown requirement `{slug}`", path.display());
+        return Err(match catalogue.nearest(slug) {
+            Some(near) => Refusal::usage(what, &format!("did you mean `{near}`?")),
+            None => Refusal::usage(what, "`mcp-hil list --requirements` has all of them"),
+        });
+    }
+    Ok(())
 }
 
 /// Reads a baseline file.

@@ -76,6 +76,7 @@ impl Replay {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &today,
+            firmware: None,
             symbols: None,
         };
         reporters.event(&Event::RunStarted(started));
@@ -89,12 +90,15 @@ impl Replay {
             .collect();
         let mut tally = Tally::new(
             ruling,
-            !self.record.summary.unexercised.is_empty() || self.is_whole(&cases),
+            !self.record.summary.unexercised.is_empty()
+                || !self.record.summary.known_unexercised.is_empty()
+                || self.is_whole(&cases),
         );
         cases.iter().for_each(|case| tally.case(case));
         for (lane, (_, facts)) in &lanes {
             if let Some(facts) = facts {
-                tally.device(&lane.dut, &lane.transport, &facts.capabilities);
+                let firmware = self.firmware(lane);
+                tally.device(&lane.dut, &lane.transport, &facts.capabilities, firmware);
             }
         }
         let compared = |case: &&CaseReport| case.case == SAME_ANSWERS;
@@ -138,7 +142,8 @@ impl Replay {
         for entry in &lane.entries {
             by_case.entry(&entry.case).or_default().push(entry);
         }
-        let (mut judge, mut facts, mut book) = (Judge::new(), None, Book::default());
+        let (mut judge, mut facts) = (Judge::new(), None);
+        let mut book = Book::of(self.firmware(lane));
         // The record has the cases in the order in which they ran.
         let recorded = self.record.cases.iter();
         for recorded in recorded.filter(|case| lane.ran(case)) {
@@ -182,6 +187,14 @@ impl Replay {
             facts.capabilities.extend(judge.late_capabilities());
         }
         (book.into_cases(), facts)
+    }
+
+    /// The version that a device told over a transport.
+    fn firmware(&self, lane: &Recorded) -> Option<String> {
+        let mut ready = self.record.duts.iter();
+        let ready = ready.find(|ready| ready.dut == lane.dut && ready.transport == lane.transport);
+        let (_, version) = ready?.server.clone()?;
+        Some(version)
     }
 
     /// Whether the run was one of the whole suite.

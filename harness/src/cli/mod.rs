@@ -1,5 +1,6 @@
 //! The command line: what commands there are, and in the modules below what arguments each one takes.
 
+mod baseline;
 mod coverage;
 mod diff;
 mod doctor;
@@ -20,6 +21,7 @@ mod values;
 
 use clap::{Parser, Subcommand};
 
+pub use baseline::{BaselineArgs, BaselineCommand};
 pub use coverage::CoverageArgs;
 pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
@@ -61,6 +63,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Compare two runs: verdicts, findings, answers, tools, and how long answers took
     Diff(DiffArgs),
+    /// Write the list of known failures off a run, or bring one up to date with it
+    #[command(subcommand)]
+    Baseline(BaselineCommand),
     /// Join runs of several machines (shards, devices, transports) to one report
     Merge(MergeArgs),
     /// Tell which requirements runs have exercised, by what, on which device, and which never

@@ -123,6 +123,7 @@ impl Merge {
             strict: started.strict,
             baseline: basis.baseline.as_ref(),
             today: &today,
+            firmware: None,
             symbols: None,
         };
         let (duts, planned) = (started.duts.clone(), basis.selected.len());
@@ -130,7 +131,10 @@ impl Merge {
         let mut tally = Tally::new(ruling, basis.whole_suite);
         let mut cases: Vec<CaseReport> = Vec::new();
         for dut in &duts {
-            if let Some(ready) = self.ready(dut) {
+            let ready = self.ready(dut);
+            let server = ready.as_ref().and_then(|ready| ready.server.as_ref());
+            let firmware = server.map(|(_, version)| version.clone());
+            if let Some(ready) = ready {
                 reporters.event(&Event::DutReady(Box::new(ready)));
             }
             cases.extend(self.cases(&dut.name, &dut.transport));
@@ -140,7 +144,7 @@ impl Merge {
             let told: Vec<&BTreeSet<String>> = told.collect();
             if !told.is_empty() {
                 let all = told.into_iter().flatten().cloned().collect();
-                tally.device(&dut.name, &dut.transport, &all);
+                tally.device(&dut.name, &dut.transport, &all, firmware);
             }
         }
         let names: BTreeSet<&str> = duts.iter().map(|dut| &*dut.name).collect();

@@ -61,14 +61,7 @@ impl Session {
             server: None,
             end: self.initialize(&"initialize".into()).await,
         };
-        known.server = self.judge.answer_view("initialize").and_then(|view| {
-            let info = |name: &str| Some(view.pointer(name)?.as_str()?.to_owned());
-            Some((
-                info("/result/serverInfo/name")?,
-                info("/result/serverInfo/version")?,
-            ))
-        });
-        self.server.clone_from(&known.server);
+        known.server = self.judge.answer_view("initialize").and_then(server);
         let accepted = |view: Option<Value>| view.is_some_and(|view| view.get("result").is_some());
         let mut initializes = accepted(self.judge.answer_view("initialize"));
         if !initializes && !matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
@@ -83,8 +76,11 @@ impl Session {
                     Manner::Plain,
                 )
                 .await;
-            initializes = accepted(self.judge.answer_view("initialize-again"));
+            let answer = self.judge.answer_view("initialize-again");
+            known.server = known.server.or(answer.clone().and_then(server));
+            initializes = accepted(answer);
         }
+        self.server.clone_from(&known.server);
         if matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
             return known;
         }
@@ -292,4 +288,13 @@ impl Session {
                 .set_fence("initialize", Some(initialize_params()));
         }
     }
+}
+
+/// Name and version in an answer to `initialize`.
+fn server(answer: Value) -> Option<(String, String)> {
+    let info = |name: &str| Some(answer.pointer(name)?.as_str()?.to_owned());
+    Some((
+        info("/result/serverInfo/name")?,
+        info("/result/serverInfo/version")?,
+    ))
 }

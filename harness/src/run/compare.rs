@@ -27,7 +27,7 @@ pub fn same_answers(
         repro: repro.to_owned(),
         ..CaseReport::blank(&lanes[0].dut, BOTH, SAME_ANSWERS, title)
     };
-    let mut book = Book::default();
+    let mut book = Book::of(tally.firmware());
     let outcome = comparison.outcome();
     book.finish(blank, outcome, &tally.ruling(), reporters);
     let report = book.into_cases().remove(0);

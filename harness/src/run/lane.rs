@@ -77,6 +77,8 @@ pub struct LaneEnd {
     pub cases: Vec<CaseReport>,
     /// What was learned of the device.
     pub facts: Option<Facts>,
+    /// The version that it told.
+    pub firmware: Option<String>,
     /// Why it could not be carried out.
     pub error: Option<RunError>,
     /// Whether the user stopped it.
@@ -132,6 +134,7 @@ pub(crate) async fn run(
         twin.stop().await;
     }
     end.error = end.error.or(session.recorder.take_failure());
+    end.firmware = lane.book.firmware().map(str::to_owned);
     end.cases = lane.book.into_cases();
     end
 }
@@ -234,7 +237,11 @@ pub(super) struct Lane<'a, 'r> {
 }
 
 impl<'a, 'r> Lane<'a, 'r> {
-    fn new(plan: &'a Plan, transport: Transport, reporters: &'a mut Reporters<'r>) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        transport: Transport,
+        reporters: &'a mut Reporters<'r>,
+    ) -> Self {
         Self {
             plan,
             reporters,
@@ -317,6 +324,8 @@ impl Lane<'_, '_> {
                 got: got.clone(),
             });
         }
+        let version = known.server.as_ref().map(|(_, version)| version.clone());
+        self.book.told(version);
         let mut report = self.blank(BRING_UP, "The device connects and can be talked to", None);
         report.took_us = micros(began);
         self.reporters.event(&Event::DutReady(Box::new(DutReady {
@@ -574,7 +583,7 @@ impl Lane<'_, '_> {
     }
 
     /// Puts the device's settings back, and takes the last look for late answers.
-    async fn close(&mut self, session: &mut Session) {
+    pub(super) async fn close(&mut self, session: &mut Session) {
         if session.link.is_none() || self.dead >= DEAD_CASES {
             return;
         }

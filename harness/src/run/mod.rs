@@ -4,9 +4,11 @@
 //! records and judges it, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `properties` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `twin` where there is one, and `keep` leaves it as a file;
+//! `by_hand` carries out what a program of its own says, in place of a scenario;
 //! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
+mod by_hand;
 mod compare;
 mod events;
 mod keep;
@@ -27,6 +29,7 @@ mod twin;
 
 use std::time::Instant;
 
+use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Transport};
 use mcp_hil_core::verdict::Verdict;
 use tokio::sync::watch;
@@ -37,12 +40,15 @@ use crate::recording::Recorded;
 use crate::report::Reporters;
 use crate::snapshots::{Answers, review};
 
+pub(crate) use by_hand::{ByHand, Order, Say};
 pub use compare::{BOTH, same_answers};
 pub use lane::LaneEnd;
 pub(crate) use lane::clock;
 pub use recorder::{Recorder, Secret, transcript_name};
 pub use report::{Book, Ruling};
+pub(crate) use session::Exchange;
 pub use summary::Tally;
+pub(crate) use summary::failing;
 pub(crate) use summary::lane as lane_name;
 
 /// Why a run, or the rest of it, could not be carried out.
@@ -112,6 +118,9 @@ pub async fn run(
         let text = format!("places of a panic are told as addresses: {why}");
         reporters.event(&Event::Notice { text });
     }
+    if let Some(baseline) = &plan.baseline {
+        notice_unreviewed(baseline, reporters);
+    }
     let mut tally = match plan.basis.shard {
         None => Tally::new(plan.ruling(), plan.whole_suite),
         Some(_) => Tally::of_part(plan.ruling()),
@@ -124,7 +133,13 @@ pub async fn run(
         let end = lane::run(plan, *transport, reporters, interrupt.clone()).await;
         end.cases.iter().for_each(|case| tally.case(case));
         if let Some(facts) = &end.facts {
-            tally.device(&plan.dut.name, transport.name(), &facts.capabilities);
+            let firmware = end.firmware.clone();
+            tally.device(
+                &plan.dut.name,
+                transport.name(),
+                &facts.capabilities,
+                firmware,
+            );
         }
         cases.extend(end.cases);
         (error, interrupted) = (end.error, end.interrupted);
@@ -175,6 +190,19 @@ pub async fn run(
     }
     reporters.event(&Event::RunFinished(summary.clone()));
     summary
+}
+
+/// Says which entries of a baseline nobody has read yet: until then they hide what nobody decided to.
+pub(crate) fn notice_unreviewed(baseline: &Baseline, reporters: &mut Reporters<'_>) {
+    let names: Vec<String> = baseline.unreviewed().collect();
+    if !names.is_empty() {
+        let text = format!(
+            "entries of the baseline that nobody has reviewed yet: {}; read them, say why in `reason`, and \
+             take `review = true` out",
+            names.join(", ")
+        );
+        reporters.event(&Event::Notice { text });
+    }
 }
 
 /// Whether a green run carried out nothing of its selection: getting to know the device is no case of it.

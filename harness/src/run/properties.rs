@@ -14,6 +14,7 @@ use mcp_hil_core::transcript::Part;
 use mcp_hil_core::verdict::{Judgement, Verdict};
 
 use super::lane::{CONFIRMATIONS, Confirm, DEAD_CASES, Lane, STOPPED, micros};
+use super::report::Ruling;
 use super::search::From;
 use super::session::{Exchange, Session};
 use super::settings::{Settings, effects};
@@ -326,7 +327,10 @@ impl Lane<'_, '_> {
 
     /// The findings of a case that make it fail, and are no news to nobody.
     pub(super) fn failing(&self, outcome: &CaseOutcome, case: &str) -> Vec<Judgement> {
-        let ruling = self.plan.ruling();
+        let ruling = Ruling {
+            firmware: self.book.firmware(),
+            ..self.plan.ruling()
+        };
         let fails = |judgement: &&Judgement| {
             *judgement.case == *case
                 && ruling

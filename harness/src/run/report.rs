@@ -21,6 +21,8 @@ pub struct Ruling<'a> {
     pub baseline: Option<&'a Baseline>,
     /// The day of the run, `YYYY-MM-DD`.
     pub today: &'a str,
+    /// The version that the device told, once it did.
+    pub firmware: Option<&'a str>,
     /// The program of the device, to tell where in it the device broke down.
     pub symbols: Option<&'a Symbols>,
 }
@@ -33,7 +35,12 @@ impl Ruling<'_> {
         finding.known = finding.verdict == Verdict::Fail
             && self.baseline.is_some_and(|baseline| {
                 baseline
-                    .covering(&judgement.case, judgement.requirement, self.today)
+                    .covering(
+                        &judgement.case,
+                        judgement.requirement,
+                        self.today,
+                        self.firmware,
+                    )
                     .is_some()
             });
         Some(finding)
@@ -64,9 +71,29 @@ impl Ruling<'_> {
 #[derive(Debug, Default)]
 pub struct Book {
     cases: Vec<CaseReport>,
+    /// The version that the device told.
+    firmware: Option<String>,
 }
 
 impl Book {
+    /// Reports of a device that told this version.
+    pub fn of(firmware: Option<String>) -> Self {
+        Self {
+            firmware,
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of the version that the device told.
+    pub fn told(&mut self, firmware: Option<String>) {
+        self.firmware = firmware;
+    }
+
+    /// The version that the device told.
+    pub fn firmware(&self) -> Option<&str> {
+        self.firmware.as_deref()
+    }
+
     /// Completes the report of a case that was run, and revises earlier ones where the case
     /// brought something late.
     pub fn finish(
@@ -76,6 +103,11 @@ impl Book {
         ruling: &Ruling<'_>,
         reporters: &mut Reporters<'_>,
     ) {
+        let firmware = self.firmware.clone();
+        let ruling = &Ruling {
+            firmware: firmware.as_deref(),
+            ..*ruling
+        };
         if let Some(what) = outcome.trouble {
             // What was found may come of it: a request to a board without power stays unanswered.
             self.add(spoilt(report, &what), reporters);

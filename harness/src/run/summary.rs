@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mcp_hil_core::baseline::{Seen, SeenCase, SeenDevice};
 use mcp_hil_core::verdict::Verdict;
 
 use super::{BOTH, Ruling};
@@ -20,8 +21,10 @@ pub struct Tally<'a> {
     required: Vec<(String, BTreeSet<String>)>,
     /// What was exercised there.
     exercised: BTreeMap<String, BTreeSet<String>>,
-    baseline_used: BTreeSet<usize>,
-    cases: Vec<String>,
+    /// What each device told of its version, by transport.
+    firmware: BTreeMap<String, Option<String>>,
+    /// The cases that were carried out, for the baseline: device and transport, and what was seen.
+    seen: Vec<(String, SeenCase)>,
 }
 
 impl<'a> Tally<'a> {
@@ -34,8 +37,8 @@ impl<'a> Tally<'a> {
             summary: Summary::default(),
             required: Vec::new(),
             exercised: BTreeMap::new(),
-            baseline_used: BTreeSet::new(),
-            cases: Vec::new(),
+            firmware: BTreeMap::new(),
+            seen: Vec::new(),
         }
     }
 
@@ -77,25 +80,36 @@ impl<'a> Tally<'a> {
             .entry(lane(&case.dut, &case.transport))
             .or_default()
             .extend(case.exercised.iter().cloned());
-        self.cases.push(case.case.clone());
-        let Some(baseline) = self.ruling.baseline else {
-            return;
+        let seen = SeenCase {
+            case: case.case.clone(),
+            failing: failing(case).map(str::to_owned).collect(),
+            exercised: case.exercised.iter().cloned().collect(),
+            firmware: None,
         };
-        for finding in case.findings.iter().filter(|finding| finding.known) {
-            let entry = baseline.covering(&case.case, &finding.requirement, self.ruling.today);
-            self.baseline_used.extend(entry);
-        }
+        self.seen.push((lane(&case.dut, &case.transport), seen));
     }
 
     /// Takes note of what a device can do, as it showed over one transport: it must meet the
     /// requirements that go with it.
-    pub fn device(&mut self, dut: &str, transport: &str, capabilities: &BTreeSet<String>) {
+    pub fn device(
+        &mut self,
+        dut: &str,
+        transport: &str,
+        capabilities: &BTreeSet<String>,
+        firmware: Option<String>,
+    ) {
+        self.firmware.insert(lane(dut, transport), firmware);
         let required = self.ruling.catalogue.required(capabilities);
         let slugs = required.map(|requirement| requirement.id.clone()).collect();
         let lane = lane(dut, transport);
         let shown = &mut self.summary.capabilities;
         shown.insert(lane.clone(), capabilities.clone());
         self.required.push((lane, slugs));
+    }
+
+    /// The version that the device told over any transport.
+    pub fn firmware(&self) -> Option<String> {
+        self.firmware.values().flatten().next().cloned()
     }
 
     /// Takes note that two transports were compared: with it go only the requirements that need
@@ -138,33 +152,56 @@ impl<'a> Tally<'a> {
                 true => format!("{slug} ({})", lanes.join(", ")),
                 false => (*slug).to_owned(),
             };
-            self.summary.unexercised = missed.iter().map(named).collect();
+            let (known, news): (Vec<_>, Vec<_>) =
+                missed.iter().partition(|(slug, _)| self.is_excused(slug));
+            let known = known.into_iter().map(|(slug, _)| (*slug).to_owned());
+            let (known, news) = (known.collect(), news.into_iter().map(named).collect());
+            self.summary.known_unexercised = known;
+            self.summary.unexercised = news;
         }
-        self.summary.stale = self.stale();
+        let missed = missed.keys().map(|slug| (*slug).to_owned()).collect();
+        self.summary.stale = self.stale(missed);
         self.summary
     }
 
-    /// Entries of the baseline about cases that ran, and that are expired or no longer fail.
-    fn stale(&self) -> Vec<String> {
+    /// Whether the baseline says of a requirement that nothing puts it to the test.
+    fn is_excused(&self, slug: &str) -> bool {
+        let firmware = self.firmware();
+        let baseline = self.ruling.baseline;
+        baseline.is_some_and(|it| it.excuses(slug, self.ruling.today, firmware.as_deref()))
+    }
+
+    /// Entries of the baseline that do not hold, each with the reason.
+    fn stale(&self, unexercised: BTreeSet<String>) -> Vec<String> {
         let Some(baseline) = self.ruling.baseline else {
             return Vec::new();
         };
-        let mut stale = Vec::new();
-        for (index, known) in baseline.known.iter().enumerate() {
-            let name = match &known.requirement {
-                Some(slug) => format!("{}:{slug}", known.case),
-                None => known.case.clone(),
-            };
-            let ran = self.cases.iter().any(|case| known.covers(case));
-            if known.is_expired(self.ruling.today) {
-                let date = known.expires.as_deref().unwrap_or_default();
-                stale.push(format!("{name}: expired on {date}"));
-            } else if ran && !self.is_part && !self.baseline_used.contains(&index) {
-                stale.push(format!("{name}: listed as failing, but it no longer fails"));
-            }
-        }
+        let told = |lane: &str| self.firmware.get(lane).cloned();
+        let cases = self.seen.iter().map(|(lane, case)| SeenCase {
+            // A comparison of transports stands on both.
+            firmware: told(lane).unwrap_or_else(|| self.firmware()),
+            ..case.clone()
+        });
+        let devices = self.firmware.values().cloned();
+        let seen = Seen {
+            cases: cases.collect(),
+            devices: devices.map(|firmware| SeenDevice { firmware }).collect(),
+            unexercised,
+            whole_suite: self.whole_suite,
+            is_part: self.is_part,
+        };
+        let stale = baseline.stale(&seen, self.ruling.today).into_iter();
         stale
+            .map(|(at, why)| format!("{}: {why}", baseline.known[at].name()))
+            .collect()
     }
+}
+
+/// The requirements that a case fails, known failures among them.
+pub(crate) fn failing(case: &CaseReport) -> impl Iterator<Item = &str> {
+    let fails = case.findings.iter();
+    let fails = fails.filter(|finding| finding.verdict == Verdict::Fail);
+    fails.map(|finding| &*finding.requirement)
 }
 
 /// A device over a transport, in one word.

@@ -78,16 +78,30 @@ pub fn asked(case: &Case) -> Vec<Key> {
 ///
 /// A transcript that is missing or damaged, with its name.
 pub fn read(case: &Case, folder: &Path, rules: &Redactions) -> Result<Vec<Kept>, Refusal> {
-    let path = folder.join(transcript_name(&case.id));
+    let entries = entries(&folder.join(transcript_name(&case.id)))?;
+    Ok(of(case, &entries, rules))
+}
+
+/// The entries of a transcript.
+fn entries(path: &Path) -> Result<Vec<Entry>, Refusal> {
     let refuse = |why: String| {
         Refusal::bench(
             format!("cannot read `{}`: {why}", path.display()),
             "the answers of this case are not compared",
         )
     };
-    let text = std::fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
-    let entries = read_jsonl(&text).map_err(|(line, why)| refuse(format!("line {line}: {why}")))?;
-    Ok(of(case, &entries, rules))
+    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    read_jsonl(&text).map_err(|(line, why)| refuse(format!("line {line}: {why}")))
+}
+
+/// What was said at one step, off a transcript.
+///
+/// # Errors
+///
+/// A transcript that is missing or damaged, with its name.
+pub fn read_step(path: &Path, step: &str, rules: &Redactions) -> Result<Vec<Said>, Refusal> {
+    let entries = entries(path)?;
+    Ok(exchanges(&entries, step, false, rules))
 }
 
 /// The same off the entries of the case.
@@ -102,7 +116,8 @@ pub fn of(case: &Case, entries: &[Entry], rules: &Redactions) -> Vec<Kept> {
     for flat in case.flatten() {
         for (name, inner) in named(flat.step) {
             let at = format!("{}{inner}", flat.at);
-            let said = exchanges(&entries[from..], &at, &flat.step.action, rules);
+            let pages = matches!(flat.step.action, Action::List { .. });
+            let said = exchanges(&entries[from..], &at, pages, rules);
             if said.is_empty() {
                 continue;
             }
@@ -142,8 +157,7 @@ fn named(step: &Step) -> impl Iterator<Item = (&str, String)> {
 }
 
 /// What was said at a step: one request and its answer, or one of them for each page of a list.
-fn exchanges(entries: &[Entry], at: &str, action: &Action, rules: &Redactions) -> Vec<Said> {
-    let pages = matches!(action, Action::List { .. });
+fn exchanges(entries: &[Entry], at: &str, pages: bool, rules: &Redactions) -> Vec<Said> {
     let is_here = |step: &str| match step.strip_prefix(at) {
         Some("") => !pages,
         Some(rest) => {

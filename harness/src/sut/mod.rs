@@ -163,7 +163,12 @@ pub async fn run(
     for case in &cases {
         tally.case(case);
     }
-    tally.device(GATEWAY, plan.output.transport(), &facts().capabilities);
+    tally.device(
+        GATEWAY,
+        plan.output.transport(),
+        &facts().capabilities,
+        None,
+    );
     let mut summary = tally.summary();
     summary.duts = 1;
     summary.took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -195,6 +195,7 @@ impl GatewayPlan {
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &self.today,
+            firmware: None,
             symbols: None,
         }
     }

@@ -16,6 +16,9 @@ pub(super) const MUTANTS: &[Mutant] = &[mutant(
     stock,
 )];
 
+/// The version that it tells.
+const VERSION: &str = "2.4.2";
+
 /// What stock firmware says to a cursor that it does not know; two spaces, for want of a name.
 const UNKNOWN_CURSOR: &str = "Failed to add tool  because of payload size limit";
 
@@ -44,7 +47,9 @@ fn stock() -> Defect {
         }
         Flow::Pass
     });
-    answers.inbound(read)
+    answers
+        .setup(|device| device.identity_mut().version = VERSION.into())
+        .inbound(read)
 }
 
 /// Reads a message as stock firmware does.
