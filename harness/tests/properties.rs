@@ -414,7 +414,7 @@ fn inputs_are_bounded_by_number_time_and_calls() {
     let (number, why) = inputs(&place);
     assert!(number.as_u64().unwrap() < 1000, "{number}");
     assert!(why.as_str().unwrap().contains("--max-time"), "{why}");
-    run(&["--budget", "5"], 0);
+    run(&["--budget", "5", "--seed", "1"], 0);
     let (_, why) = inputs(&place);
     assert!(why.as_str().unwrap().contains("--budget"), "{why}");
     let transcript = place.read("target/mcp-hil/latest/transcripts/properties.arguments.jsonl");
