@@ -301,7 +301,10 @@ impl Session {
         }
         match self.fence(at, duty.is_call()).await {
             Exchange::Settled => {
-                self.conversation.was_ignored(&duty);
+                // What was answered under another id is no kind of request that the device ignores.
+                if !confirmed {
+                    self.conversation.was_ignored(&duty);
+                }
                 Exchange::Ignored
             }
             other => other,
