@@ -206,3 +206,26 @@ fn a_rust_tool_chain_and_a_c_compiler_are_enough() {
         );
     }
 }
+
+/// Files that documentation points to are where it says.
+#[test]
+fn links_of_the_documentation_lead_somewhere() {
+    let mut links = 0;
+    for file in sources("md") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(')'));
+        for (target, _) in targets {
+            let path = target.split('#').next().unwrap_or_default();
+            if target.contains(':') || target.contains(char::is_whitespace) || path.is_empty() {
+                continue;
+            }
+            links += 1;
+            let place = file.parent().unwrap().join(path);
+            assert!(place.exists(), "{}: `{target}`", shown(&file));
+        }
+    }
+    assert!(links > 20, "{links}");
+}
