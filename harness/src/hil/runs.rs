@@ -20,6 +20,7 @@ use crate::report::{
     self, Recorder, Reporter, Reporters, Sources, Status, Style, Terminal, exit_meaning,
 };
 use crate::run;
+use crate::snapshots::AnswerReport;
 
 /// What becomes of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,6 +192,9 @@ fn carry_out(bench: &Bench, at: usize, batch: &Batch) -> Result<Outcomes, Refusa
     plan.whole_suite &= is_whole;
     plan.basis.whole_suite &= is_whole;
     plan.basis.selected.retain(|id| batch.cases.contains(id));
+    if let Some(snapshots) = &mut plan.snapshots {
+        snapshots.whole &= is_whole;
+    }
     let mut gathered = Gathered::default();
     let summary = {
         let mut reporters = Reporters::new(std::io::stderr());
@@ -202,17 +206,22 @@ fn carry_out(bench: &Bench, at: usize, batch: &Batch) -> Result<Outcomes, Refusa
         reporters.add("the tests", &mut gathered);
         block_on(&plan, &mut reporters)?
     };
-    let cases = gathered.0.record().map(|record| record.cases.clone());
-    let cases = cases.unwrap_or_default();
+    let record = gathered.0.record();
+    let cases = record.map_or(&[][..], |record| &record.cases);
+    let answers = record.map_or(&[][..], |record| &record.answers);
     let of = |test: &(Over, String)| {
         let (over, case) = test;
         if case == COVERAGE {
-            return coverage(&summary, is_whole && plan.whole_suite);
+            let outcome = coverage(&summary, is_whole && plan.whole_suite);
+            return with_answers(outcome, answers, ["", ""], &plan.catalogue);
         }
         let transport = over.to_string();
         let mut reports = cases.iter();
         match reports.find(|report| report.case == *case && report.transport == transport) {
-            Some(report) => judged(report, &plan.catalogue, &summary.folder),
+            Some(report) => {
+                let outcome = judged(report, &plan.catalogue, &summary.folder);
+                with_answers(outcome, answers, [case, &transport], &plan.catalogue)
+            }
             None => unreported(&summary, case),
         }
     };
@@ -295,8 +304,37 @@ fn judged(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Outc
     }
 }
 
+/// A case also fails when an answer of it is not as people have reviewed it. Answers that no case gives are told
+/// where case and transport are empty.
+fn with_answers(
+    outcome: Outcome,
+    answers: &[AnswerReport],
+    [case, transport]: [&str; 2],
+    catalogue: &Arc<Catalogue>,
+) -> Outcome {
+    let its = |answer: &&AnswerReport| {
+        answer.fails && answer.case == case && answer.transport == transport
+    };
+    let told: Vec<String> = answers
+        .iter()
+        .filter(its)
+        .map(|answer| lines(&Event::AnswerChanged(Box::new(answer.clone())), catalogue))
+        .collect();
+    match outcome {
+        outcome if told.is_empty() => outcome,
+        Outcome::Failed(text) => Outcome::Failed(text + &told.concat()),
+        Outcome::Passed | Outcome::Ignored(_) => Outcome::Failed(told.concat()),
+    }
+}
+
 /// The lines of a case as the report for people has them, and where its files are.
 fn block(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> String {
+    let text = lines(&Event::CaseFinished(report.clone()), catalogue);
+    format!("{text}{:13}{:13}{folder}\n", "", "run")
+}
+
+/// What the report for people says of an event.
+fn lines(event: &Event, catalogue: &Arc<Catalogue>) -> String {
     let style = Style {
         color: false,
         width: 100,
@@ -304,17 +342,9 @@ fn block(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Strin
         catalogue: catalogue.clone(),
     };
     let mut text = Vec::new();
-    let written = Terminal::new(&mut text, std::io::sink(), style)
-        .event(&Event::CaseFinished(report.clone()));
-    match written {
-        Ok(()) => format!(
-            "{}{:13}{:13}{folder}\n",
-            String::from_utf8_lossy(&text),
-            "",
-            "run"
-        ),
-        Err(error) => format!("{}: {error}", report.repro),
-    }
+    // Writing into memory does not fail.
+    let _ = Terminal::new(&mut text, std::io::sink(), style).event(event);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Why a case has no report.
@@ -429,6 +459,34 @@ mod tests {
         other.try_lock().unwrap();
         assert!(wait_for_turn(&device("native"), &place).unwrap().is_none());
         std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn an_answer_that_changed_fails_its_case_over_its_transport() {
+        let suite = crate::suite::Suite::load(&[], None);
+        let catalogue = suite.expect("the embedded suite").catalogue;
+        let answer = |fails| AnswerReport {
+            dut: "native".into(),
+            transport: "websocket".into(),
+            case: "errors/method-not-found".into(),
+            snapshot: "errors/method-not-found".into(),
+            state: crate::snapshots::AnswerState::Changed,
+            fails,
+            changes: Vec::new(),
+            diff: vec!["- old".into(), "+ new".into()],
+            file: "snapshots/native/errors/method-not-found.snap".into(),
+            written: None,
+            note: None,
+        };
+        let with =
+            |answers: &[AnswerReport], of| with_answers(Outcome::Passed, answers, of, &catalogue);
+        let its = ["errors/method-not-found", "websocket"];
+        let Outcome::Failed(text) = with(&[answer(true)], its) else {
+            panic!("it is another answer");
+        };
+        assert!(text.contains("method-not-found"), "{text}");
+        assert_eq!(with(&[answer(true)], [its[0], "mqtt"]), Outcome::Passed);
+        assert_eq!(with(&[answer(false)], its), Outcome::Passed);
     }
 
     #[test]
