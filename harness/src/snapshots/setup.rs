@@ -9,7 +9,7 @@ use mcp_hil_core::scenario::Case;
 use super::answers::{Key, asked};
 use super::redact::{Redactions, SnapshotsFile};
 use super::reviewed::Reviewed;
-use crate::dut::Dut;
+use crate::dut::{Dut, How};
 use crate::plan::Refusal;
 
 /// What a run does with answers that are to be reviewed.
@@ -42,8 +42,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Reads what there is, for cases that are the `whole` suite or a part of it. Without a mode, answers are compared where there are reviewed ones of the device,
-    /// unless it is to differ on purpose.
+    /// Reads what there is, for cases that are the `whole` suite or a part of it. Without a mode, answers are
+    /// compared where there are reviewed ones of the device, unless it is to differ on purpose.
     ///
     /// # Errors
     ///
@@ -55,8 +55,8 @@ impl Setup {
         cases: &[Case],
         whole: bool,
     ) -> Result<Option<Self>, Refusal> {
-        let none = SnapshotsFile::default();
-        let file = dut.file.as_ref().map_or(&none, |file| &file.snapshots);
+        let without = without_file(dut, root);
+        let file = dut.file.as_ref().map_or(&without, |file| &file.snapshots);
         // A mistake in the device's file is told whatever is done with it.
         let rules = Redactions::of(file)?;
         let family = file.family.as_deref();
@@ -109,6 +109,20 @@ impl Setup {
     /// Whether files may be written.
     pub fn writes(&self) -> bool {
         !(self.ci && self.mode == Mode::Check)
+    }
+}
+
+/// What holds for a device that has no file. On an emulated CPU that is the reference device, which says what
+/// the native one says, but for the build in its version; `ci/duts/qemu.toml` says the same.
+fn without_file(dut: &Dut, root: &Path) -> SnapshotsFile {
+    const NATIVE: &str = "native";
+    match dut.how {
+        How::Qemu(_) if Reviewed::are_there(root, NATIVE) => SnapshotsFile {
+            family: Some(NATIVE.to_owned()),
+            redact: vec!["build".to_owned()],
+            rule: Vec::new(),
+        },
+        _ => SnapshotsFile::default(),
     }
 }
 
