@@ -169,7 +169,8 @@ fn refusal(args: &ImageArgs, error: &ImageError) -> Refusal {
     }
 }
 
-fn read(path: &Path, argument: &str) -> Result<Vec<u8>, Refusal> {
+/// Reads a file that `argument` names.
+pub(crate) fn read(path: &Path, argument: &str) -> Result<Vec<u8>, Refusal> {
     std::fs::read(path).map_err(|error| {
         Refusal::usage(
             format!("cannot read `{}`: {error}", path.display()),

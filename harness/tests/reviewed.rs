@@ -265,8 +265,8 @@ fn a_board_has_only_what_differs_from_its_family() {
         .says(&["family = \"natvie\""]);
 }
 
-/// The reference device on another body: what its file says is in force, and what it has of its own is all
-/// that differs.
+/// The reference device on another body: what its file says is in force, also for who names the target
+/// without that file, and what it has of its own is all that differs.
 #[test]
 fn the_emulated_board_differs_from_its_family_in_its_folder_only() {
     let emulator = "qemu-system-riscv32";
@@ -297,9 +297,11 @@ fn the_emulated_board_differs_from_its_family_in_its_folder_only() {
         place.write(&to, std::fs::read(file).unwrap());
     }
     let dut = root.join("ci/duts/qemu.toml");
-    let args = ["--dut", dut.to_str().unwrap(), "--only", "initialize/"];
-    let done = hil(&place, &args).env("CI", "true").end().exits(0);
-    done.prints(&["10 as reviewed\n"]);
+    for dut in [dut.to_str().unwrap(), "qemu"] {
+        let args = ["--dut", dut, "--only", "initialize/"];
+        let done = hil(&place, &args).env("CI", "true").end().exits(0);
+        done.prints(&["10 as reviewed\n"]);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use mcp_hil_rig::flash::{
 };
 
 use crate::cli::{FlashArgs, ImageSize};
+use crate::firmware::read;
 use crate::plan::Refusal;
 use settings::refused;
 
@@ -148,13 +149,4 @@ fn named(path: &Path, error: &dyn std::error::Error) -> Refusal {
         text: format!("`{}`: {error}", path.display()),
         exit: crate::exit::USAGE,
     }
-}
-
-fn read(path: &Path, argument: &str) -> Result<Vec<u8>, Refusal> {
-    std::fs::read(path).map_err(|error| {
-        Refusal::usage(
-            format!("cannot read `{}`: {error}", path.display()),
-            &format!("check `{argument}`"),
-        )
-    })
 }
