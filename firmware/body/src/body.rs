@@ -159,23 +159,8 @@ impl<P: Platform> Body<P> {
             self.platform.pause(pause);
         }
         let boots = self.boots;
-        let now = self.now();
-        self.device.dialling(now);
-        self.drain(None);
-        let dialled = self.dial_once();
-        let now = self.now();
-        match dialled {
-            Ok(()) => {
-                self.linked = true;
-                self.hung = false;
-                self.device.connected(now);
-                self.drain(None);
-                self.converse();
-            }
-            Err(code) => {
-                self.device.dial_failed(code, now);
-                self.drain(None);
-            }
+        if self.try_to_dial() {
+            self.converse();
         }
         if is_mqtt(&self.device) && self.boots == boots {
             let until = self.now() + STOCK_MQTT_PAUSE_MS;
@@ -247,27 +232,31 @@ impl<P: Platform> Body<P> {
     fn dial(&mut self) -> bool {
         let begin = self.now();
         while self.now().saturating_sub(begin) < REDIAL_LIMIT_MS {
-            let now = self.now();
-            self.device.dialling(now);
-            self.drain(None);
-            let dialled = self.dial_once();
-            let now = self.now();
-            match dialled {
-                Ok(()) => {
-                    self.linked = true;
-                    self.hung = false;
-                    self.device.connected(now);
-                    self.drain(None);
-                    return true;
-                }
-                Err(code) => {
-                    self.device.dial_failed(code, now);
-                    self.drain(None);
-                    self.platform.pause(REDIAL_PAUSE_MS);
-                }
+            if self.try_to_dial() {
+                return true;
             }
+            self.platform.pause(REDIAL_PAUSE_MS);
         }
         false
+    }
+
+    /// Dials once, and lets the device know what came of it.
+    fn try_to_dial(&mut self) -> bool {
+        let now = self.now();
+        self.device.dialling(now);
+        self.drain(None);
+        let dialled = self.dial_once();
+        let now = self.now();
+        match dialled {
+            Ok(()) => {
+                self.linked = true;
+                self.hung = false;
+                self.device.connected(now);
+            }
+            Err(code) => self.device.dial_failed(code, now),
+        }
+        self.drain(None);
+        dialled.is_ok()
     }
 
     /// Dials as the device's settings say.
