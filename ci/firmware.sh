@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # ci/firmware.sh [virt | esp32c3 | esp32c6 | esp32c3-qemu]...
 # Builds the images of the reference device, all of them or those named, and prints where they are, one
-# path a line. `virt` is for stock QEMU, `esp32c3-qemu` for Espressif's, the others are for chips.
+# path a line. `virt` is for stock QEMU, `esp32c3-qemu` for Espressif's, the others are for chips. Those for
+# Xtensa chips (esp32, esp32s2, esp32s3) need Espressif's compiler and have never been compiled.
 # The compiler for their targets comes from rustup; where rustup cannot fetch it, from Debian's
 # packages, which are installed if that is possible without a question. Nothing is built twice.
 set -euo pipefail
@@ -39,7 +40,7 @@ toolchain() {
     fi
     if [ ! -x "$sysroot/bin/rustc" ]; then
         if ! debian_packages >&2 || ! ci/riscv-sysroot.sh "$sysroot" "$1" >&2; then
-            printf 'no Rust for `%s`: expected that rustup or the packages rustc-web, cargo-web and rust-web-src of Debian give it\n\nhint: `rustup target add %s`\n' "$1" "$1" >&2
+            printf 'no Rust for `%s`: expected it from rustup or from the Debian packages rustc-web, cargo-web and rust-web-src\n\nhint: `rustup target add %s`\n' "$1" "$1" >&2
             exit 1
         fi
     fi
@@ -58,6 +59,10 @@ for image in "$@"; do
     esp32c3-qemu)
         source=esp target=riscv32imc-unknown-none-elf program=mcp-hil-esp features=esp32c3,qemu
         folder=$build/qemu
+        ;;
+    esp32 | esp32s2 | esp32s3)
+        printf 'no image for `%s` is built here: its processor needs the Xtensa compiler of Espressif, and the source has never been compiled with it\n\nhint: `ci/README.md`, section "Images", has the command; `esp32c3` and `esp32c6` are built here\n' "$image" >&2
+        exit 2
         ;;
     *)
         printf 'there is no image `%s`: expected `virt`, `esp32c3`, `esp32c6` or `esp32c3-qemu`\n' "$image" >&2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Mutants of our own checks: `cargo-mutants` changes the code that judges, one place at a time, and the
-# tests of `mcp-hil-core` must notice. What they let live is in `target/mutants.out/missed.txt`; the
+# tests of `mcp-hil-judge` must notice. What they let live is in `target/mutants.out/missed.txt`; the
 # reasons for those that are known are in ci/README.md.
 #
-#   ci/mutants-of-checks.sh                   all of harness/core/src/check: an hour or more
+#   ci/mutants-of-checks.sh                   all of harness/judge/src/check: an hour or more
 #   ci/mutants-of-checks.sh --shard 1/8       an eighth of it (from 0/8 to 7/8)
 #   ci/mutants-of-checks.sh -f '**/ledger.rs' one file
 #
@@ -21,14 +21,14 @@ if ! cargo mutants --version >/dev/null 2>&1; then
         cargo install --locked --root "$target/tools" --version "$version" cargo-mutants
 fi
 
-files=(--file 'harness/core/src/check/**')
+files=(--file 'harness/judge/src/check/**')
 for argument in "$@"; do
     case $argument in -f | --file | --file=*) files=() ;; esac
 done
 
-# Each job builds in a copy of the source, with a target of its own. What is generated and what gateways
-# do says nothing about the judge. A mutant that loops for ever is noticed by its time.
+# Each job builds in a copy of the source, with a target of its own. What gateways do says nothing about the
+# checks. A mutant that loops for ever is noticed by its time.
 unset CARGO_TARGET_DIR
-cargo mutants --package mcp-hil-core --test-package mcp-hil-core --output "$target" \
+cargo mutants --package mcp-hil-judge --test-package mcp-hil-judge --output "$target" \
     --minimum-test-timeout 60 "${files[@]}" "$@" \
-    -- --lib --tests -- --skip generate:: --skip gateway::
+    -- --lib --tests -- --skip gateway::

@@ -25,4 +25,4 @@ fi
 mkdir -p regressions
 seed=()
 [ -z "${SEED:-}" ] || seed=(--seed "$SEED")
-exec ci/emulated.sh --cases 2000 --max-time 3600s --keep-failures ${seed[@]+"${seed[@]}"} "$@"
+exec ci/emulated.sh --inputs 2000 --max-time 3600s --keep-failures ${seed[@]+"${seed[@]}"} "$@"

@@ -13,7 +13,8 @@ const sources = readdirSync(folder)
   .filter((name) => /\.ya?ml$/.test(name))
   .map((name) => ({ name: join(folder, name), first: 1, text: readFileSync(join(folder, name), "utf8") }));
 
-const documents = ["README.md", ...readdirSync("ci").filter((name) => name.endsWith(".md")).map((name) => join("ci", name))];
+const pages = (folder) => readdirSync(folder).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
+const documents = ["README.md", ...pages("ci"), ...pages("harness/manual")];
 for (const name of documents) {
   const text = readFileSync(name, "utf8");
   for (const block of text.matchAll(/^```ya?ml\n([\s\S]*?)^```$/gm)) {

@@ -7,11 +7,7 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let mut code = String::new();
-    for (name, extension) in [
-        ("scripts", "yaml"),
-        ("requirements", "toml"),
-        ("vectors", "json"),
-    ] {
+    for (name, extension) in [("scripts", "yaml"), ("requirements", "toml"), ("vectors", "json")] {
         // Cargo watches a folder with all that is in it, new files too.
         println!("cargo::rerun-if-changed={name}");
         let mut files = Vec::new();
@@ -45,20 +41,14 @@ fn relative(root: &Path, file: &Path) -> String {
 
 fn table(code: &mut String, name: &str, paths: &[String]) {
     let constant = name.to_uppercase();
-    let columns = if name == "scripts" {
-        "&str, &str, &str"
-    } else {
-        "&str, &str"
-    };
+    let columns = if name == "scripts" { "&str, &str, &str" } else { "&str, &str" };
     writeln!(code, "static {constant}: &[({columns})] = &[").expect("a string takes all");
     for path in paths {
         let text = format!(
             "include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))",
             format!("/{path}")
         );
-        let id = path
-            .strip_prefix("scripts/")
-            .and_then(|rest| rest.strip_suffix(".yaml"));
+        let id = path.strip_prefix("scripts/").and_then(|rest| rest.strip_suffix(".yaml"));
         match id {
             Some(id) => writeln!(code, "    ({id:?}, {path:?}, {text}),"),
             None => writeln!(code, "    ({path:?}, {text}),"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Acquires a place of labgrid, runs a command with the device's file of its board, releases it.
 
-    ci/labgrid/place.py PLACE [--firmware FILE] [--transport NAME]... -- mcp-hil run --dut {} --listen 0.0.0.0:0
+    ci/labgrid/place.py PLACE [--firmware FILE] [--transport NAME]... -- mcp-hil run --dut {}
 
 `{}` becomes the path of the file. The exit code is that of the command, or 3 when the place cannot be
 had: the bench is not the device. labgrid's coordinator is named by LG_COORDINATOR.
@@ -35,7 +35,7 @@ def client(place, *words):
     except OSError as error:
         fail(f"cannot start `{command[0]}`: {error}", "install it: `pip install -r ci/python.txt`")
     except subprocess.TimeoutExpired:
-        fail(f"`{' '.join(command)}` takes longer than 60 s", "does the coordinator answer?")
+        fail(f"`{' '.join(command)}` takes longer than 60 s", "is the coordinator running?")
     return done
 
 
@@ -47,7 +47,7 @@ def board(place):
         resource = ast.literal_eval(found.group(1).strip())
         if resource["cls"] == CLASS:
             return resource["params"]
-    fail(f"the place `{place}` has no `{CLASS}`", "look at `labgrid-client resources`, and at `add-match`")
+    fail(f"the place `{place}` has no `{CLASS}`", "check `labgrid-client resources`, and `add-match`")
 
 
 def text_of(place, told, args):
@@ -72,7 +72,7 @@ def main():
     acquired = client(args.place, "acquire")
     if acquired.returncode != 0:
         why = (acquired.stderr or acquired.stdout).strip()
-        fail(f"cannot acquire `{args.place}`: {why}", "`labgrid-client who` tells who has it")
+        fail(f"cannot acquire `{args.place}`: {why}", "`labgrid-client who` shows who uses it")
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, f"{args.place}.toml")

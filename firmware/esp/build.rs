@@ -3,12 +3,13 @@
 include!("../build_id.rs");
 
 /// All that the image is made of, from this folder.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "src",
     "../body/src",
     "../device/src",
     "../net/src",
     "../nvs/src",
+    "../stack.rs",
     "Cargo.toml",
     "Cargo.lock",
 ];

@@ -3,14 +3,8 @@
 include!("../build_id.rs");
 
 /// All that the image is made of, from this folder.
-const SOURCES: [&str; 6] = [
-    "src",
-    "../body/src",
-    "../device/src",
-    "../net/src",
-    "memory.x",
-    "Cargo.lock",
-];
+const SOURCES: [&str; 7] =
+    ["src", "../body/src", "../device/src", "../net/src", "../stack.rs", "memory.x", "Cargo.lock"];
 
 fn main() {
     println!("cargo::rustc-link-search={}", here().display());

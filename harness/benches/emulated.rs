@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use mcp_hil::dut::Dut;
+use mcp_hil_bench::dut::Dut;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -39,22 +39,10 @@ fn main() -> Result<()> {
     let bench = Bench(std::env::temp_dir().join(format!("mcp-hil-bench-{}", std::process::id())));
     println!("{:<58} {:>9}  target", "", "measured");
     let short = ["--only", "initialize/full", "--cases", "0"];
-    let short = median(
-        (0..ROUNDS)
-            .map(|_| bench.run(1, &short))
-            .collect::<Result<_>>()?,
-    );
-    row(
-        "a run of one case, from command to verdict",
-        &format!("{short:.2} s"),
-        "< 2 s",
-    );
+    let short = median((0..ROUNDS).map(|_| bench.run(1, &short)).collect::<Result<_>>()?);
+    row("a run of one case, from command to verdict", &format!("{short:.2} s"), "< 2 s");
     let whole = bench.run(1, &["--transport", "both"])?;
-    row(
-        "the standard run over both transports",
-        &format!("{whole:.1} s"),
-        "< 30 s",
-    );
+    row("the standard run over both transports", &format!("{whole:.1} s"), "< 30 s");
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
         let one = bench.run(1, &WAITING)?;

@@ -1,6 +1,6 @@
 //! `cargo bench -p mcp-hil`: what the harness costs, as ratios inside one run.
 //!
-//! Everything but the raw ping-pong goes through [`mcp_hil::run::run`] against the native
+//! Everything but the raw ping-pong goes through [`mcp_hil_runner::run::run`] against the native
 //! reference device in a process of its own, with checks, transcripts and reports: what a user
 //! waits for. A machine that other work shares is noisy, so the variants take turns and medians
 //! are shown. Absolute times are for orientation only.
@@ -13,15 +13,19 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
-use mcp_hil::cli::{Cli, Command as CliCommand};
-use mcp_hil::dut::{Dut, How};
-use mcp_hil::event::{CaseReport, Event, Summary};
-use mcp_hil::plan::Plan;
-use mcp_hil::report::{JunitFile, RecordFile, Reporter, Reporters};
-use mcp_hil_core::scenario::Case;
-use mcp_hil_core::transcript::{self, Entry, Transport, What};
+use mcp_hil_args::{Cli, Command as CliCommand};
+use mcp_hil_bench::dut::{Dut, How, NativeProgram};
+use mcp_hil_core::transcript::{self, Entry, What};
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::Frame;
-use mcp_hil_rig::{Endpoint, Incoming, Knock, MqttTerms};
+use mcp_hil_endpoint::{Accepted, Endpoint, Incoming, MqttTerms};
+use mcp_hil_record::ReportFile;
+use mcp_hil_record::Reporter;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::event::{CaseReport, Event, Summary};
+use mcp_hil_report::junit;
+use mcp_hil_runner::plan::Plan;
+use mcp_hil_scenario::Case;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use tokio::sync::watch;
@@ -58,10 +62,7 @@ fn main() -> Result<()> {
     bench.throughput(name, Transport::WebSocket)?;
     {
         let _pinned = OneCpu::pin()?;
-        bench.throughput(
-            "  the same, both processes on one CPU",
-            Transport::WebSocket,
-        )?;
+        bench.throughput("  the same, both processes on one CPU", Transport::WebSocket)?;
     }
     let name = "the same / raw MQTT ping-pong through the same endpoint";
     bench.throughput(name, Transport::Mqtt)?;
@@ -71,11 +72,7 @@ fn main() -> Result<()> {
     }
     bench.generated("generated exchanges, judged / raw WebSocket ping-pong")?;
     bench.silence("200 silent cases / 200 answered ones, wall time", 5, None)?;
-    bench.silence(
-        "  the same, on a device that takes 5 ms to answer",
-        1,
-        Some(5),
-    )?;
+    bench.silence("  the same, on a device that takes 5 ms to answer", 1, Some(5))?;
     bench.standard_run()?;
     bench.mutants()?;
     bench.soak()
@@ -87,7 +84,7 @@ fn row(what: &str, measured: &str, target: &str) {
 
 /// The device's program, and a folder for all that is written, which ends with this value.
 struct Bench {
-    program: PathBuf,
+    program: NativeProgram,
     folder: PathBuf,
     runtime: tokio::runtime::Runtime,
 }
@@ -105,14 +102,8 @@ impl Bench {
         };
         let folder = std::env::temp_dir().join(format!("mcp-hil-bench-{}", std::process::id()));
         // As the program `mcp-hil` runs.
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        Ok(Self {
-            program,
-            folder,
-            runtime,
-        })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { program, folder, runtime })
     }
 
     /// Exchanges per second over raw messages per second of the same mean size.
@@ -129,7 +120,7 @@ impl Bench {
             plan.generation.properties.clear();
             let times = self.case_times(&plan)?;
             let rate = rate_of(exchanges, times);
-            let bytes = mean_message(&plan.lane_folder(transport), &plan.cases[0].id)?;
+            let bytes = mean_message(&plan.folder_of(transport), &plan.cases[0].id)?;
             std::fs::remove_dir_all(&plan.folder)?;
             let raw_times = self.runtime.block_on(async {
                 match transport {
@@ -144,11 +135,7 @@ impl Bench {
         }
         row(name, &format!("{:.2}", median(ratios)), ">= 0.75");
         let (rate, raw_rate) = (median(rates), median(raw_rates));
-        row(
-            "  per second",
-            &format!("{rate:.0}"),
-            &format!("{raw_rate:.0} raw"),
-        );
+        row("  per second", &format!("{rate:.0}"), &format!("{raw_rate:.0} raw"));
         Ok(())
     }
 
@@ -160,12 +147,10 @@ impl Bench {
         bytes: usize,
     ) -> Result<Vec<Duration>> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let mut device = Command::new(&self.program)
+        let mut device = Command::new(&self.program.path)
+            .args(&self.program.arguments)
             .arg("--echo")
-            .env(
-                "MCP_HIL_WS_URL",
-                format!("ws://{}/", listener.local_addr()?),
-            )
+            .env("MCP_HIL_WS_URL", format!("ws://{}/", listener.local_addr()?))
             .spawn()?;
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
@@ -198,14 +183,15 @@ impl Bench {
     ) -> Result<Vec<Duration>> {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let mut endpoint = Endpoint::mqtt(address, MqttTerms::default()).await?;
-        let mut device = Command::new(&self.program)
+        let mut device = Command::new(&self.program.path)
+            .args(&self.program.arguments)
             .arg("--echo")
             .env("MCP_HIL_TRANSPORT", "mqtt")
             .env("MCP_HIL_MQTT_ENDPOINT", endpoint.url())
             .env("MCP_HIL_MQTT_CLIENT_ID", "echo")
             .env("MCP_HIL_MQTT_PUBLISH_TOPIC", "echo")
             .spawn()?;
-        let Knock::Link(mut link) = endpoint.accept().await else {
+        let Accepted::Link(mut link) = endpoint.accept().await else {
             return Err("the device was refused".into());
         };
         let frame = Frame::Text("x".repeat(bytes));
@@ -243,7 +229,7 @@ impl Bench {
                     let _ = times.send((report.case.clone(), report.took_us as f64 / 1e6));
                 }
             })?;
-            let folder = plan.lane_folder(Transport::WebSocket);
+            let folder = plan.folder_of(Transport::WebSocket);
             let (mut exchanges, mut bytes, mut took) = (0, Vec::new(), 0.0);
             for (case, seconds) in seconds.iter() {
                 exchanges += sent(&folder, &case)?;
@@ -253,9 +239,7 @@ impl Bench {
             let bytes = bytes.iter().sum::<usize>() / bytes.len();
             std::fs::remove_dir_all(&plan.folder)?;
             let each = exchanges / BATCHES;
-            let raw_times = self
-                .runtime
-                .block_on(self.raw_batches(BATCHES, each, bytes))?;
+            let raw_times = self.runtime.block_on(self.raw_batches(BATCHES, each, bytes))?;
             let (rate, raw_rate) = (exchanges as f64 / took, rate_of(each, raw_times));
             ratios.push(rate / raw_rate);
             rates.push(rate);
@@ -263,11 +247,7 @@ impl Bench {
         }
         row(name, &format!("{:.2}", median(ratios)), ">= 0.60");
         let (rate, raw_rate) = (median(rates), median(raw_rates));
-        row(
-            "  per second",
-            &format!("{rate:.0}"),
-            &format!("{raw_rate:.0} raw"),
-        );
+        row("  per second", &format!("{rate:.0}"), &format!("{raw_rate:.0} raw"));
         Ok(())
     }
 
@@ -280,19 +260,12 @@ impl Bench {
             &totals["median_exchanges"].to_string(),
             "",
         );
-        row(
-            "  the slowest mutant",
-            &format!("{:.1} s", slowest.1),
-            &slowest.0,
-        );
+        row("  the slowest mutant", &format!("{:.1} s", slowest.1), &slowest.0);
         let selection = ["--generated", "--only", "id-", "--only", "argument-"];
         let (totals, _) = self.self_test(&selection)?;
         row(
             "exchanges to shrink / exchanges to the kill, median",
-            &format!(
-                "{:.2}",
-                totals["median_shrinking"].as_f64().unwrap_or(f64::NAN)
-            ),
+            &format!("{:.2}", totals["median_shrinking"].as_f64().unwrap_or(f64::NAN)),
             "<= 5",
         );
         row(
@@ -325,10 +298,7 @@ impl Bench {
             let event: serde_json::Value = serde_json::from_str(line)?;
             let seconds = event["took_ms"].as_f64().unwrap_or(0.0) / 1e3;
             if event["event"] == "mutant" && seconds > slowest.1 {
-                slowest = (
-                    event["name"].as_str().unwrap_or_default().to_owned(),
-                    seconds,
-                );
+                slowest = (event["name"].as_str().unwrap_or_default().to_owned(), seconds);
             }
             totals = event;
         }
@@ -341,17 +311,15 @@ impl Bench {
         for _ in 0..rounds {
             let mut plan = self.plan()?;
             if let Some(delay) = delay_ms {
-                let line = format!("exec '{}' --delay-ms {delay}", self.program.display());
+                let NativeProgram { path, arguments } = &self.program;
+                let arguments = arguments.join(" ");
+                let line = format!("exec '{}' {arguments} --delay-ms {delay}", path.display());
                 plan.dut.how = How::Exec(line);
             }
             let mut cases = Vec::new();
             for number in 0..200 {
                 let silent = ONE_SILENT.replace("NUMBER", &number.to_string());
-                cases.push(case(
-                    &plan,
-                    &format!("bench/answered-{number}"),
-                    ONE_ANSWERED,
-                )?);
+                cases.push(case(&plan, &format!("bench/answered-{number}"), ONE_ANSWERED)?);
                 cases.push(case(&plan, &format!("bench/silent-{number}"), &silent)?);
             }
             plan.cases = cases;
@@ -372,11 +340,7 @@ impl Bench {
             self.run(&self.plan()?, |_| {})?;
             times.push(began.elapsed().as_secs_f64());
         }
-        row(
-            "the whole standard run",
-            &format!("{:.2} s", median(times)),
-            "< 5 s",
-        );
+        row("the whole standard run", &format!("{:.2} s", median(times)), "< 5 s");
         Ok(())
     }
 
@@ -399,11 +363,7 @@ impl Bench {
             } else {
                 resident_kib()
             };
-            let _ = if exchanges < 100_000 {
-                early.0.send(sampled)
-            } else {
-                late.0.send(sampled)
-            };
+            let _ = if exchanges < 100_000 { early.0.send(sampled) } else { late.0.send(sampled) };
         })?;
         let (early, late) = (early.1.recv()?, late.1.recv()?);
         let growth = (late as f64 - early as f64) / 1024.0;
@@ -434,15 +394,11 @@ impl Bench {
     fn run(&self, plan: &Plan, on_case: impl FnMut(&CaseReport) + Send) -> Result<Summary> {
         let (_stop, interrupt) = watch::channel(false);
         let mut reporters = Reporters::new(std::io::stderr());
-        reporters.add("record", RecordFile::new(plan.folder.join("report.json")));
-        reporters.add(
-            "junit",
-            JunitFile::new(plan.folder.join("junit.xml"), plan.catalogue.clone()),
-        );
+        reporters.add("record", ReportFile::record(plan.folder.join("report.json")));
+        reporters.add("junit", junit::file(plan.folder.join("junit.xml"), plan.catalogue.clone()));
         reporters.add("bench", OnCase(on_case));
-        let summary = self
-            .runtime
-            .block_on(mcp_hil::run::run(plan, &mut reporters, interrupt));
+        let summary =
+            self.runtime.block_on(mcp_hil_runner::run::run(plan, &mut reporters, interrupt));
         // Requirements that the bench's cases leave out are no failure here.
         if summary.failed + summary.inconclusive + summary.errors > 0
             || summary.bench_error.is_some()
@@ -508,28 +464,19 @@ fn case(plan: &Plan, id: &str, steps: &str) -> Result<Case> {
 fn repeated(plan: &Plan, count: usize, steps: &str) -> Result<Vec<Case>> {
     let first = case(plan, "bench/0", steps)?;
     Ok((0..count)
-        .map(|number| Case {
-            id: format!("bench/{number}").into(),
-            ..first.clone()
-        })
+        .map(|number| Case { id: format!("bench/{number}").into(), ..first.clone() })
         .collect())
 }
 
 /// The steps once for each row of a table.
 fn table(rows: usize, steps: &str) -> String {
     let rows: Vec<String> = (0..rows).map(|row| format!("{{row: {row}}}")).collect();
-    format!(
-        "\n  - each: [{}]\n    do:{}",
-        rows.join(", "),
-        steps.replace("\n", "\n    ")
-    )
+    format!("\n  - each: [{}]\n    do:{}", rows.join(", "), steps.replace("\n", "\n    "))
 }
 
 /// The transcript of a case.
 fn entries(folder: &Path, case: &str) -> Result<Vec<Entry>> {
-    let path = folder
-        .join("transcripts")
-        .join(format!("{}.jsonl", case.replace('/', ".")));
+    let path = folder.join("transcripts").join(format!("{}.jsonl", case.replace('/', ".")));
     Ok(transcript::read_jsonl(&std::fs::read_to_string(path)?)
         .map_err(|(line, why)| format!("transcript, line {line}: {why}"))?)
 }
@@ -547,13 +494,8 @@ fn mean_message(folder: &Path, case: &str) -> Result<usize> {
     let sizes: Vec<usize> = entries
         .iter()
         .filter_map(|entry| match &entry.what {
-            What::Sent {
-                frame: Frame::Text(text),
-                ..
-            }
-            | What::Received {
-                frame: Frame::Text(text),
-            } => Some(text.len()),
+            What::Sent { frame: Frame::Text(text), .. }
+            | What::Received { frame: Frame::Text(text) } => Some(text.len()),
             _ => None,
         })
         .collect();
@@ -574,10 +516,5 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn resident_kib() -> u64 {
     const PAGE_KIB: u64 = 4;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse::<u64>().ok())
-        .unwrap_or(0)
-        * PAGE_KIB
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * PAGE_KIB
 }

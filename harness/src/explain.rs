@@ -1,29 +1,28 @@
 //! `list` and `explain`: what the suite holds, without a device.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use mcp_hil_core::catalogue::{Level, Requirement};
-use mcp_hil_core::generate::PROPERTIES;
+use mcp_hil_core::catalogue::{Level, Requirement, RuleSet};
 use mcp_hil_core::problem::nearest;
+use mcp_hil_generate::PROPERTIES;
 
-use crate::cli::{ExplainArgs, ListArgs};
-use crate::plan::Refusal;
-use crate::suite::Suite;
-use crate::sut::{self, GATEWAY};
+use mcp_hil_args::{ExplainArgs, ListArgs};
+use mcp_hil_gateway::suite;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::names::GATEWAY;
+use mcp_hil_runner::suite::Suite;
 
 /// The text of `mcp-hil list`.
 ///
 /// # Errors
 ///
 /// A mistake in a scenario folder, or a prefix that nothing begins with.
-pub fn list(args: &ListArgs) -> Result<String, Refusal> {
+pub fn list(args: &ListArgs) -> Result<String, UserError> {
     let suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
     let mut text = String::new();
     if args.requirements {
-        let in_force = suite
-            .catalogue
-            .iter()
-            .filter(|r| suite.catalogue.active(&r.id).is_some());
+        let in_force = suite.catalogue.iter().filter(|r| suite.catalogue.active(&r.id).is_some());
         for requirement in in_force.filter(|r| r.id.starts_with(&args.prefix)) {
             let _ = writeln!(
                 text,
@@ -34,11 +33,7 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
             );
         }
     } else {
-        for case in suite
-            .cases
-            .iter()
-            .filter(|case| case.id.starts_with(&args.prefix))
-        {
+        for case in suite.cases.iter().filter(|case| case.id.starts_with(&args.prefix)) {
             let _ = writeln!(text, "{:<34} {}", case.id, case.title);
         }
         for property in PROPERTIES.iter().filter(|p| p.id.starts_with(&args.prefix)) {
@@ -46,8 +41,8 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
         }
         // What gateways are tried with is listed when it is asked for: no device runs it.
         if args.prefix.starts_with(GATEWAY) {
-            for row in &sut::table().rows {
-                let id = sut::case_id(&row.name);
+            for row in &suite::table().rows {
+                let id = suite::case_id(&row.name);
                 if id.starts_with(&args.prefix) {
                     let _ = writeln!(text, "{id:<34} {}", row.title);
                 }
@@ -55,7 +50,7 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
         }
     }
     if text.is_empty() {
-        return Err(Refusal::usage(
+        return Err(UserError::usage(
             format!("nothing begins with `{}`", args.prefix),
             "`mcp-hil list` shows all cases, `mcp-hil list --requirements` all requirements",
         ));
@@ -68,13 +63,12 @@ pub fn list(args: &ListArgs) -> Result<String, Refusal> {
 /// # Errors
 ///
 /// An id that is neither a requirement nor a case; the nearest one is named.
-pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
-    let all_rules: Vec<String> = mcp_hil_core::catalogue::RuleSet::ALL
-        .iter()
-        .map(|(name, _)| (*name).to_owned())
-        .collect();
+pub fn explain(args: &ExplainArgs) -> Result<String, UserError> {
+    let all_rules: Vec<String> = RuleSet::ALL.iter().map(|(name, _)| (*name).to_owned()).collect();
     let suite = Suite::load(&all_rules, args.scenarios.as_deref())?;
-    if let Some(requirement) = suite.catalogue.get(&args.id) {
+    // The level is that of the rule sets that hold unless others are chosen.
+    let default = Suite::load(&[], None)?;
+    if let Some(requirement) = default.catalogue.get(&args.id) {
         return Ok(requirement_text(requirement, &suite));
     }
     if let Some(case) = suite.cases.iter().find(|case| *case.id == *args.id) {
@@ -82,13 +76,10 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
         if !case.needs.is_empty() {
             let _ = writeln!(text, "  needs {}", case.needs.join(", "));
         }
-        let _ = writeln!(
-            text,
-            "\nIt judges, besides the checks that every transcript gets:"
-        );
+        let _ = writeln!(text, "\nIt judges, in addition to the checks on every transcript:");
         for slug in case.requirements() {
-            if let Some(requirement) = suite.catalogue.get(slug) {
-                let _ = writeln!(text, "  {:<32} {}", slug, requirement.text);
+            if let Some(requirement) = suite.catalogue.get(slug.slug()) {
+                let _ = writeln!(text, "  {:<32} {}", slug.slug(), requirement.text);
             }
         }
         let _ = writeln!(text, "\nRun it alone: mcp-hil run --only {}", case.id);
@@ -101,15 +92,15 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
         }
         let _ = writeln!(
             text,
-            "\nIts inputs are generated from a seed and from the device's own tools. Each is judged by\n\
-             the checks that every transcript gets, and by expectations of its own.\n\n\
-             Run it alone: mcp-hil run --only {} --cases 300",
+            "\nIts inputs are generated from a seed and from the device's own tools. Each is \
+             judged by\nthe checks on every transcript, and by its own expectations.\n\nRun it \
+             alone: mcp-hil run --only {} --inputs 300",
             property.id
         );
         return Ok(text);
     }
-    let table = sut::table();
-    let rows = || table.rows.iter().map(|row| (sut::case_id(&row.name), row));
+    let table = suite::table();
+    let rows = || table.rows.iter().map(|row| (suite::case_id(&row.name), row));
     if let Some((id, row)) = rows().find(|(id, _)| *id == args.id) {
         let mut text = format!("{id}\n  {}\n\nIt sends:\n", row.title);
         for control in &row.send {
@@ -117,7 +108,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
             let _ = writeln!(text, "  {shown}");
         }
         let _ = match row.calls.len() {
-            0 => writeln!(text, "\nNo call must come out."),
+            0 => writeln!(text, "\nNo call may reach the device."),
             _ => writeln!(text, "\nThe device must get:"),
         };
         for wanted in &row.calls {
@@ -125,16 +116,13 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
         }
         let _ = writeln!(
             text,
-            "\nIt judges {}, besides what every call is held to.",
+            "\nIt judges {}, in addition to what applies to every call.",
             row.requirement
         );
         return Ok(text);
     }
     let row_ids: Vec<String> = rows().map(|(id, _)| id).collect();
-    let ids = suite
-        .catalogue
-        .iter()
-        .map(|requirement| requirement.id.as_str());
+    let ids = suite.catalogue.iter().map(|requirement| requirement.id.as_str());
     let hint = match nearest(
         &args.id,
         ids.chain(suite.cases.iter().map(|case| &*case.id))
@@ -145,10 +133,7 @@ pub fn explain(args: &ExplainArgs) -> Result<String, Refusal> {
             "`mcp-hil list` shows all cases, `mcp-hil list --requirements` all requirements".into()
         }
     };
-    Err(Refusal::usage(
-        format!("`{}` is neither a requirement nor a case", args.id),
-        &hint,
-    ))
+    Err(UserError::usage(format!("`{}` is neither a requirement nor a case", args.id), &hint))
 }
 
 fn requirement_text(requirement: &Requirement, suite: &Suite) -> String {
@@ -164,22 +149,20 @@ fn requirement_text(requirement: &Requirement, suite: &Suite) -> String {
         let _ = writeln!(text, "\n{}", note.trim());
     }
     if !requirement.needs.is_empty() {
-        let _ = writeln!(
-            text,
-            "\nApplies to devices with: {}",
-            requirement.needs.join(", ")
-        );
+        let _ = writeln!(text, "\nApplies to devices with: {}", requirement.needs.join(", "));
     }
-    let rules: Vec<&str> = mcp_hil_core::catalogue::RuleSet::ALL
-        .iter()
-        .filter(|(_, set)| requirement.rules.contains(set))
-        .map(|(name, _)| *name)
-        .collect();
-    let _ = writeln!(text, "\nRule sets: {}", rules.join(", "));
+    let names = |sets: &BTreeSet<RuleSet>| {
+        let named = RuleSet::ALL.iter().filter(|(_, set)| sets.contains(set));
+        named.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let _ = writeln!(text, "\nRule sets: {}", names(&requirement.rules));
+    if !requirement.must_in.is_empty() {
+        let _ = writeln!(text, "A MUST with `--rules {}`.", names(&requirement.must_in));
+    }
     let cases: Vec<&str> = suite
         .cases
         .iter()
-        .filter(|case| case.requirements().contains(&requirement.id.as_str()))
+        .filter(|case| case.requirements().iter().any(|one| one.slug() == requirement.id))
         .map(|case| &*case.id)
         .collect();
     if requirement.id.starts_with("gateway.") {

@@ -6,32 +6,58 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use clap::Parser;
-use mcp_hil::cli::{
+use clap::{CommandFactory as _, FromArgMatches as _};
+use mcp_hil::replay::Replay;
+use mcp_hil::{clean, doctor, explain, self_test};
+use mcp_hil_args as args;
+use mcp_hil_args::{
     BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
     OutputArgs, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
 };
-use mcp_hil::gateway::GatewaySetup;
-use mcp_hil::merge::Merge;
-use mcp_hil::plan::{Plan, Refusal};
-use mcp_hil::recording::read_record;
-use mcp_hil::replay::Replay;
-use mcp_hil::report::{
-    self, Annotations, HtmlFile, JunitFile, Ndjson, Progress, Reporters, Sources, StepSummary,
-    Style, SummaryFile, Terminal, Workspace,
-};
-use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::{
-    baseline, bridge, coverage, diff, doctor, duts, exit, explain, firmware, flash, gateway, run,
-    self_test, serve, setup, sut,
-};
+use mcp_hil_bench::{bridge, duts, firmware, flash, program, setup};
 use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_gateway::server::GatewaySetup;
+use mcp_hil_gateway::suite::plan::GatewayPlan;
+use mcp_hil_gateway::{serve, server, suite};
+use mcp_hil_record::Ndjson;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::exit;
+use mcp_hil_record::read::read_record;
+use mcp_hil_report::merge::Merge;
+use mcp_hil_report::{
+    self, Annotations, Progress, Sources, StepSummary, Style, Terminal, Workspace, html, junit,
+    markdown,
+};
+use mcp_hil_report::{baseline, coverage, diff};
+use mcp_hil_runner::plan::Plan;
+use mcp_hil_runner::run;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+/// The command that is the reference device.
+const NATIVE: &str = "native";
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    // Runs start this program again, for parts that take a process of their own.
+    if let Ok(own) = std::env::current_exe() {
+        program::set(own);
+    }
+    // The library does not know the reference device; this is the one place that brings both together.
+    let native = reference_native::Arguments::command()
+        .name(NATIVE)
+        .about("Run the reference device, for any backend");
+    let mut matches = args::command(native).get_matches();
+    if let Some((NATIVE, arguments)) = matches.subcommand() {
+        return match reference_native::Arguments::from_arg_matches(arguments) {
+            Ok(device) => device.run(),
+            Err(error) => error.exit(),
+        };
+    }
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    let cli = cli.unwrap_or_else(|error| error.format(&mut Cli::command()).exit());
+    let done = match cli.command {
         Command::Run(args) => run_suite(&args),
         Command::Replay(args) => replay(&args),
         Command::Gateway(args) => run_gateway(&args),
@@ -45,6 +71,7 @@ fn main() -> ExitCode {
         Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
         Command::Merge(args) => merge_runs(&args),
         Command::Coverage(args) => coverage::coverage(&args).map(print),
+        Command::Clean(args) => clean::clean(&args).map(print),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
@@ -61,7 +88,7 @@ fn main() -> ExitCode {
         }),
         Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
-        Command::Bridge => bridge::run(),
+        Command::Bridge(args) => bridge::run(&args),
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
@@ -79,12 +106,13 @@ fn bar() -> flash::Bar {
 }
 
 /// Its output is read by the process that started it, which also judges how it ends.
-fn flash_worker() -> Result<u8, Refusal> {
-    let done = mcp_hil_rig::flash::worker::work(std::io::stdin().lock(), std::io::stdout().lock());
+fn flash_worker() -> Result<u8, UserError> {
+    let done =
+        mcp_hil_boards::flash::worker::work(std::io::stdin().lock(), std::io::stdout().lock());
     done.map(|()| exit::CONFORMING).map_err(|error| {
-        Refusal::bench(
+        UserError::bench(
             format!("cannot flash: {error}"),
-            "this command is for `mcp-hil flash`, which tells it what to do",
+            "this command is for `mcp-hil flash`, which controls it",
         )
     })
 }
@@ -95,7 +123,7 @@ enum Job {
     Gateway(Box<GatewayPlan>),
 }
 
-fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
+fn run_suite(args: &RunArgs) -> Result<u8, UserError> {
     let job = match args.sut {
         Sut::Device => Job::Device(Box::new(Plan::new(args)?)),
         Sut::Gateway => Job::Gateway(Box::new(GatewayPlan::new(args)?)),
@@ -106,12 +134,12 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     };
     let runtime = runtime()?;
     let mut reporters = reporters(&args.output, catalogue, folder)?;
-    report::add_files(&mut reporters, catalogue, sources(&args.output, folder));
+    mcp_hil_report::add_files(&mut reporters, catalogue, sources(&args.output, folder));
     let summary = runtime.block_on(async {
         let interrupt = interrupted();
         match &job {
             Job::Device(plan) => run::run(plan, &mut reporters, interrupt).await,
-            Job::Gateway(plan) => sut::run(plan, &mut reporters, interrupt).await,
+            Job::Gateway(plan) => suite::run(plan, &mut reporters, interrupt).await,
         }
     });
     let exit = ending(&reporters, summary.exit);
@@ -120,7 +148,7 @@ fn run_suite(args: &RunArgs) -> Result<u8, Refusal> {
     Ok(exit)
 }
 
-fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
+fn serve_devices(args: &ServeArgs) -> Result<u8, UserError> {
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut stopping = Stopping::new();
@@ -131,11 +159,11 @@ fn serve_devices(args: &ServeArgs) -> Result<u8, Refusal> {
     done.map(|()| exit::CONFORMING)
 }
 
-fn test_harness(args: &SelfTestArgs) -> Result<u8, Refusal> {
+fn test_harness(args: &SelfTestArgs) -> Result<u8, UserError> {
     let program = std::env::current_exe().map_err(|error| {
-        Refusal::bench(
-            format!("cannot tell where this program lies: {error}"),
-            "call it by its path",
+        UserError::bench(
+            format!("cannot determine the path of this program: {error}"),
+            "start it by its path",
         )
     })?;
     let runtime = runtime()?;
@@ -145,24 +173,19 @@ fn test_harness(args: &SelfTestArgs) -> Result<u8, Refusal> {
     ended
 }
 
-fn run_gateway(args: &GatewayArgs) -> Result<u8, Refusal> {
+fn run_gateway(args: &GatewayArgs) -> Result<u8, UserError> {
     let setup = GatewaySetup::new(args)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(async { gateway::run(&setup, interrupted()).await });
+    let ended = runtime.block_on(async { server::run(&setup, interrupted()).await });
     runtime.shutdown_background();
     ended
 }
 
 /// One thread: the harness and the device take turns, and a turn should not cost a wake-up.
-fn runtime() -> Result<Runtime, Refusal> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+fn runtime() -> Result<Runtime, UserError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| {
-        Refusal::bench(
-            format!("cannot start: {error}"),
-            "is the machine out of memory?",
-        )
+        UserError::bench(format!("cannot start: {error}"), "is the machine out of memory?")
     })
 }
 
@@ -187,40 +210,33 @@ struct Stopping([Option<Signal>; 3]);
 impl Stopping {
     /// Catches them from now on. One that cannot be caught does what it always does.
     fn new() -> Self {
-        let kinds = [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-        ];
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         Self(kinds.map(|kind| signal(kind).ok()))
     }
 
     /// Waits for the next one.
     async fn next(&mut self) {
         let came = |context: &mut Context<'_>| {
-            let any = self
-                .0
-                .iter_mut()
-                .flatten()
-                .any(|signal| signal.poll_recv(context).is_ready());
+            let any =
+                self.0.iter_mut().flatten().any(|signal| signal.poll_recv(context).is_ready());
             if any { Poll::Ready(()) } else { Poll::Pending }
         };
         std::future::poll_fn(came).await;
     }
 }
 
-fn replay(args: &ReplayArgs) -> Result<u8, Refusal> {
+fn replay(args: &ReplayArgs) -> Result<u8, UserError> {
     let replay = Replay::open(args)?;
     let mut reporters = reporters(&args.output, &replay.suite.catalogue, &args.run)?;
     let summary = replay.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
 
-fn merge_runs(args: &MergeArgs) -> Result<u8, Refusal> {
+fn merge_runs(args: &MergeArgs) -> Result<u8, UserError> {
     let merge = Merge::open(args)?;
     let mut reporters = reporters(&args.output, &merge.catalogue, &merge.folder)?;
     let sources = sources(&args.output, &merge.folder);
-    report::add_files(&mut reporters, &merge.catalogue, sources);
+    mcp_hil_report::add_files(&mut reporters, &merge.catalogue, sources);
     let summary = merge.run(&mut reporters);
     Ok(ending(&reporters, summary.exit))
 }
@@ -230,7 +246,7 @@ fn reporters(
     output: &OutputArgs,
     catalogue: &Arc<Catalogue>,
     folder: &Path,
-) -> Result<Reporters<'static>, Refusal> {
+) -> Result<Reporters<'static>, UserError> {
     // A mistake in it must not show only when the run is over.
     if let Some(compare) = &output.compare {
         read_record(compare)?;
@@ -248,6 +264,7 @@ fn reporters(
                 },
                 width: 80,
                 verbose: output.verbose,
+                quiet: output.quiet,
                 catalogue: catalogue.clone(),
             };
             let color = style.color;
@@ -265,15 +282,15 @@ fn reporters(
     }
     if let Some(path) = &output.summary {
         let name = path.display().to_string();
-        reporters.add(name, SummaryFile::new(path, catalogue.clone()));
+        reporters.add(name, markdown::file(path, catalogue.clone()));
     }
     if let Some(path) = &output.junit {
         let name = path.display().to_string();
-        reporters.add(name, JunitFile::new(Path::new(path), catalogue.clone()));
+        reporters.add(name, junit::file(Path::new(path), catalogue.clone()));
     }
     if let Some(path) = &output.html {
         let name = path.display().to_string();
-        let page = HtmlFile::new(path, catalogue.clone(), sources(output, folder));
+        let page = html::file(path, catalogue.clone(), sources(output, folder));
         reporters.add(name, page);
     }
     Ok(reporters)
@@ -284,7 +301,7 @@ fn github(
     reporters: &mut Reporters<'static>,
     output: &OutputArgs,
     catalogue: &Arc<Catalogue>,
-) -> Result<(), Refusal> {
+) -> Result<(), UserError> {
     let current = std::env::current_dir().unwrap_or_default();
     let root = std::env::var_os("GITHUB_WORKSPACE").map_or_else(|| current.clone(), Into::into);
     // A runner reads both streams; that of events is for programs.
@@ -293,10 +310,7 @@ fn github(
         Format::Json => Box::new(std::io::stderr()),
     };
     let annotations = Annotations::new(out, Workspace { root, current }).map_err(|error| {
-        Refusal::bench(
-            format!("cannot draw a word by chance: {error}"),
-            "is there a /dev/urandom?",
-        )
+        UserError::bench(format!("cannot get a random number: {error}"), "is there a /dev/urandom?")
     })?;
     reporters.add("annotations", annotations);
     if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
@@ -308,23 +322,15 @@ fn github(
 
 /// Where the page gets what is no event.
 fn sources(output: &OutputArgs, folder: &Path) -> Sources {
-    Sources {
-        folder: folder.to_owned(),
-        compare: output.compare.clone(),
-    }
+    Sources { folder: folder.to_owned(), compare: output.compare.clone() }
 }
 
 /// The exit code, worse when a report could not be written. A reader of standard output that went
 /// away is no trouble: it has seen what it wanted.
 fn ending(reporters: &Reporters<'_>, exit: u8) -> u8 {
-    let lost = reporters
-        .failures()
-        .any(|(_, error)| error.kind() != std::io::ErrorKind::BrokenPipe);
-    if lost && exit == exit::CONFORMING {
-        exit::BENCH
-    } else {
-        exit
-    }
+    let lost =
+        reporters.failures().any(|(_, error)| error.kind() != std::io::ErrorKind::BrokenPipe);
+    if lost && exit == exit::CONFORMING { exit::BENCH } else { exit }
 }
 
 fn print(text: String) -> u8 {

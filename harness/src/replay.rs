@@ -5,19 +5,23 @@ use std::sync::Arc;
 
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::check::{CaseOutcome, Judge, Merged};
-use mcp_hil_core::compare::SAME_ANSWERS;
-use mcp_hil_core::scenario::Case;
 use mcp_hil_core::transcript::{Entry, Mark, PROPERTY, Part, What};
+use mcp_hil_core::transport::Transport;
+use mcp_hil_judge::check::{CaseOutcome, Judge, Merged};
+use mcp_hil_judge::compare::SAME_ANSWERS;
+use mcp_hil_scenario::Case;
 
-use crate::cli::ReplayArgs;
-use crate::event::{CaseReport, Event, Summary};
-use crate::plan::{Refusal, read_baseline};
-use crate::recording::{Recorded, check_transcripts, read_single};
-use crate::report::{Record, Reporters};
-use crate::run::{Book, Ruling, Tally, exit_code, same_answers};
-use crate::suite::Suite;
-use crate::sut::{self, GATEWAY};
+use mcp_hil_args::ReplayArgs;
+use mcp_hil_gateway::suite;
+use mcp_hil_record::Record;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::event::{CaseReport, Summary};
+use mcp_hil_record::names::{GATEWAY, dut_over};
+use mcp_hil_record::read::{Recorded, check_transcripts, read_single};
+use mcp_hil_runner::plan::read_baseline;
+use mcp_hil_runner::run::{CaseReports, Demands, Driver, DutRunEnd, RunEnd, VerdictPolicy};
+use mcp_hil_runner::suite::Suite;
 
 /// A run that was read back.
 #[derive(Debug)]
@@ -26,7 +30,7 @@ pub struct Replay {
     pub suite: Suite,
     record: Record,
     /// What was recorded over each transport.
-    lanes: Vec<Recorded>,
+    dut_runs: Vec<Recorded>,
     baseline: Option<Baseline>,
     strict: bool,
     folder: String,
@@ -38,28 +42,28 @@ impl Replay {
     /// # Errors
     ///
     /// A missing or damaged file, with its name and line.
-    pub fn open(args: &ReplayArgs) -> Result<Self, Refusal> {
+    pub fn open(args: &ReplayArgs) -> Result<Self, UserError> {
         let record = read_single(&args.run)?;
         let mut suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
         if record.run.duts.iter().any(|dut| dut.target == GATEWAY) {
             // Devices' cases and requirements are not held against a gateway.
-            suite.catalogue = Arc::new(sut::catalogue(&suite.sets)?);
+            suite.catalogue = Arc::new(suite::catalogue(&suite.sets)?);
             suite.cases.clear();
         }
-        let mut lanes = record
+        let mut dut_runs = record
             .run
             .duts
             .iter()
             .map(|dut| Recorded::read(&args.run, dut, record.run.duts.len() > 1))
             .collect::<Result<Vec<_>, _>>()?;
-        for lane in &mut lanes {
-            lane.read_inputs(&suite.catalogue)?;
+        for dut_run in &mut dut_runs {
+            dut_run.read_inputs(&suite.catalogue)?;
         }
         check_transcripts(&record, &args.run)?;
-        check_cases(&record, &suite, &lanes)?;
+        check_cases(&record, &suite, &dut_runs)?;
         Ok(Self {
             suite,
-            lanes,
+            dut_runs,
             strict: args.strict || record.run.strict,
             record,
             baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
@@ -71,82 +75,73 @@ impl Replay {
     pub fn run(&self, reporters: &mut Reporters<'_>) -> Summary {
         let started = self.record.run.clone();
         let today: String = started.started.chars().take(10).collect();
-        let ruling = Ruling {
+        let policy = VerdictPolicy {
             catalogue: &self.suite.catalogue,
             strict: self.strict,
             baseline: self.baseline.as_ref(),
             today: &today,
+            transport: None,
             firmware: None,
             symbols: None,
         };
-        reporters.event(&Event::RunStarted(started));
-        let mut lanes = Vec::new();
-        for lane in &self.lanes {
-            lanes.push((lane, self.judge(lane, &ruling, reporters)));
-        }
-        let cases: Vec<CaseReport> = lanes
-            .iter_mut()
-            .flat_map(|(_, (cases, _))| std::mem::take(cases))
-            .collect();
-        let mut tally = Tally::new(
-            ruling,
-            !self.record.summary.unexercised.is_empty()
-                || !self.record.summary.known_unexercised.is_empty()
-                || self.is_whole(&cases),
-        );
-        cases.iter().for_each(|case| tally.case(case));
-        for (lane, (_, facts)) in &lanes {
-            if let Some(facts) = facts {
-                let firmware = self.firmware(lane);
-                tally.device(&lane.dut, &lane.transport, &facts.capabilities, firmware);
-            }
+        let recorded = &self.record.summary;
+        let whole_suite = !recorded.unexercised.is_empty()
+            || !recorded.known_unexercised.is_empty()
+            || self.is_whole();
+        let demands = Demands { whole_suite, ..Demands::default() };
+        let mut driver = Driver::begin(started, policy, demands, self.folder.clone(), reporters);
+        for dut_run in &self.dut_runs {
+            let (cases, facts) = self.judge(dut_run, &policy, reporters);
+            // How long it was waited is no matter of judgement.
+            let timing = recorded.timing.get(&dut_over(&dut_run.dut, &dut_run.transport));
+            let end = DutRunEnd {
+                cases,
+                facts,
+                firmware: self.firmware(dut_run),
+                timing: timing.cloned().unwrap_or_default(),
+                ..DutRunEnd::default()
+            };
+            driver.dut_run(&dut_run.dut, &dut_run.transport, end);
         }
         let compared = |case: &&CaseReport| case.case == SAME_ANSWERS;
         if let (Some(case), [first, second]) =
-            (self.record.cases.iter().find(compared), &self.lanes[..])
+            (self.record.cases.iter().find(compared), &self.dut_runs[..])
         {
-            same_answers([first, second], &case.repro, &mut tally, reporters);
+            driver.compare([first, second], &case.repro, reporters);
         }
-        let recorded = &self.record.summary;
-        let mut summary = Summary {
-            duts: recorded.duts,
-            took_us: recorded.took_us,
-            folder: self.folder.clone(),
+        driver.end = RunEnd {
+            took_us: Some(recorded.took_us),
             bench_error: recorded.bench_error.clone(),
             interrupted: recorded.interrupted,
-            ..tally.summary()
+            tried: recorded.causes.clone(),
+            answers: None,
         };
-        summary.exit = exit_code(&summary);
-        reporters.event(&Event::RunFinished(summary.clone()));
-        summary
+        driver.finish(reporters)
     }
 
     fn judge(
         &self,
-        lane: &Recorded,
-        ruling: &Ruling<'_>,
+        dut_run: &Recorded,
+        policy: &VerdictPolicy<'_>,
         reporters: &mut Reporters<'_>,
     ) -> (Vec<CaseReport>, Option<Facts>) {
-        if lane.target == GATEWAY {
+        if dut_run.target == GATEWAY {
             let (cases, facts) =
-                sut::judge_again(&self.record.cases, &lane.entries, ruling, reporters);
+                suite::judge_again(&self.record.cases, &dut_run.entries, policy, reporters);
             return (cases, Some(facts));
         }
-        let scripts: BTreeMap<&str, &Case> = self
-            .suite
-            .cases
-            .iter()
-            .map(|case| (&*case.id, case))
-            .collect();
+        let scripts: BTreeMap<&str, &Case> =
+            self.suite.cases.iter().map(|case| (&*case.id, case)).collect();
         let mut by_case: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-        for entry in &lane.entries {
+        for entry in &dut_run.entries {
             by_case.entry(&entry.case).or_default().push(entry);
         }
         let (mut judge, mut facts) = (Judge::new(), None);
-        let mut book = Book::of(self.firmware(lane));
+        let mut case_reports =
+            CaseReports::of(Transport::named(&dut_run.transport), self.firmware(dut_run));
         // The record has the cases in the order in which they ran.
         let recorded = self.record.cases.iter();
-        for recorded in recorded.filter(|case| lane.ran(case)) {
+        for recorded in recorded.filter(|case| dut_run.ran(case)) {
             let blank = CaseReport {
                 findings: Vec::new(),
                 exercised: Vec::new(),
@@ -156,57 +151,53 @@ impl Replay {
             };
             let Some(entries) = by_case.remove(recorded.case.as_str()) else {
                 // It was not carried out: there is nothing to judge again.
-                book.add(recorded.clone(), reporters);
+                case_reports.add(recorded.clone(), reporters);
                 continue;
             };
             let id: Arc<str> = recorded.case.as_str().into();
             judge.begin_case(&id);
             if recorded.case.starts_with(PROPERTY) {
-                let outcome = parts(&id, &entries, &lane.inputs, &mut judge, &mut facts);
-                book.finish(blank, outcome, ruling, reporters);
+                let outcome = parts(&id, &entries, &dut_run.inputs, &mut judge, &mut facts);
+                case_reports.finish(blank, outcome, policy, reporters);
                 continue;
             }
-            let script = match entries.iter().find_map(|entry| lane.inputs.get(&entry.seq)) {
+            let script = match entries.iter().find_map(|entry| dut_run.inputs.get(&entry.seq)) {
                 Some(own) => Some(own),
                 None => scripts.get(recorded.case.as_str()).copied(),
             };
             for entry in entries {
-                if let What::Mark {
-                    mark: Mark::Facts(learned),
-                } = &entry.what
-                {
+                if let What::Mark { mark: Mark::Facts(learned) } = &entry.what {
                     facts = Some(learned.as_ref().clone());
                 }
                 judge.observe(entry.clone());
             }
             let known = facts.clone().unwrap_or_default();
             let outcome = judge.end_case(script, &known);
-            book.finish(blank, outcome, ruling, reporters);
+            case_reports.finish(blank, outcome, policy, reporters);
         }
         if let Some(facts) = &mut facts {
             facts.capabilities.extend(judge.late_capabilities());
         }
-        (book.into_cases(), facts)
+        (case_reports.into_cases(), facts)
     }
 
     /// The version that a device told over a transport.
-    fn firmware(&self, lane: &Recorded) -> Option<String> {
+    fn firmware(&self, dut_run: &Recorded) -> Option<String> {
         let mut ready = self.record.duts.iter();
-        let ready = ready.find(|ready| ready.dut == lane.dut && ready.transport == lane.transport);
+        let ready =
+            ready.find(|ready| ready.dut == dut_run.dut && ready.transport == dut_run.transport);
         let (_, version) = ready?.server.clone()?;
         Some(version)
     }
 
     /// Whether the run was one of the whole suite.
-    fn is_whole(&self, cases: &[CaseReport]) -> bool {
-        if self.lanes.iter().any(|lane| lane.target == GATEWAY) {
+    fn is_whole(&self) -> bool {
+        let cases = &self.record.cases;
+        if self.dut_runs.iter().any(|dut_run| dut_run.target == GATEWAY) {
             // And the good control before all.
-            return cases.len() > sut::table().rows.len();
+            return cases.len() > suite::table().rows.len();
         }
-        self.suite
-            .cases
-            .iter()
-            .all(|case| cases.iter().any(|report| report.case == *case.id))
+        self.suite.cases.iter().all(|case| cases.iter().any(|report| report.case == *case.id))
     }
 }
 
@@ -228,16 +219,12 @@ fn parts(
     };
     for entry in entries {
         match &entry.what {
-            What::Mark {
-                mark: Mark::Generated { part, .. },
-            } => {
+            What::Mark { mark: Mark::Generated { part, .. } } => {
                 end(&mut running, judge, facts);
                 judge.begin_case(id);
                 running = Some((*part, entry.seq));
             }
-            What::Mark {
-                mark: Mark::Facts(learned),
-            } => *facts = Some(learned.as_ref().clone()),
+            What::Mark { mark: Mark::Facts(learned) } => *facts = Some(learned.as_ref().clone()),
             _ => {}
         }
         judge.observe((*entry).clone());
@@ -247,19 +234,16 @@ fn parts(
 }
 
 /// Refuses a run with a case that is not known here: it would pass unjudged.
-fn check_cases(record: &Record, suite: &Suite, lanes: &[Recorded]) -> Result<(), Refusal> {
+fn check_cases(record: &Record, suite: &Suite, dut_runs: &[Recorded]) -> Result<(), UserError> {
     let carried_out = |case: &&CaseReport| case.transcript.is_some();
     for case in record.cases.iter().filter(carried_out) {
-        let own = |lane: &Recorded| lane.ran(case) && lane.has_input(&case.case);
+        let own = |dut_run: &Recorded| dut_run.ran(case) && dut_run.has_input(&case.case);
         let known =
-            suite.cases.iter().any(|script| *script.id == *case.case) || lanes.iter().any(own);
+            suite.cases.iter().any(|script| *script.id == *case.case) || dut_runs.iter().any(own);
         if let (Some(file), false) = (&case.file, known) {
-            return Err(Refusal::usage(
-                format!(
-                    "the run has a case `{}` of `{file}`, which is not here",
-                    case.case
-                ),
-                "name the folder of the run's own scenarios with `--scenarios`",
+            return Err(UserError::usage(
+                format!("the run has a case `{}` from `{file}`, which was not found", case.case),
+                "name the folder of the run's scenarios with `--scenarios`",
             ));
         }
     }

@@ -1,9 +1,11 @@
 //! A run that flashes: a stand-in for the ROM's bootloader at the port, and the reference device as what boots
 //! when the power comes on.
 
-#[path = "../rig/tests/mock/mod.rs"]
+#![cfg(not(feature = "hil"))]
+
+#[path = "../boards/tests/mock/mod.rs"]
 mod mock;
-#[path = "../rig/tests/program/mod.rs"]
+#[path = "../boards/tests/program/mod.rs"]
 mod program;
 mod support;
 
@@ -11,7 +13,7 @@ use std::net::TcpListener;
 
 use mock::Mock;
 use program::Program;
-use support::{Place, native};
+use support::{Place, missing, native};
 
 #[test]
 fn a_run_flashes_what_is_not_there_and_starts_the_board() {
@@ -32,21 +34,9 @@ fn a_run_flashes_what_is_not_there_and_starts_the_board() {
         ),
     );
     // The address is part of what is flashed.
-    let listen = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let run = || {
-        let what = [
-            "run",
-            "--dut",
-            "desk.toml",
-            "--only",
-            "ids/",
-            "--http-listen",
-            &listen,
-        ];
+        let what = ["run", "--dut", "desk.toml", "--only", "ids/", "--http-listen", &listen];
         let done = place
             .hil(what)
             .env("BENCH_PASSWORD", "correct horse")
@@ -60,15 +50,43 @@ fn a_run_flashes_what_is_not_there_and_starts_the_board() {
         flashed.expect("a line of what was flashed").to_owned()
     };
     let first = run();
-    assert!(first.contains(", 0 were there already"), "{first}");
+    assert!(first.contains(", 0 were already there"), "{first}");
     let memory = mock.memory();
-    let has = |text: &str| {
-        memory
-            .windows(text.len())
-            .any(|part| part == text.as_bytes())
-    };
+    let has = |text: &str| memory.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(has(&format!("http://{listen}/")) && has("correct horse"));
 
     let second = run();
     assert!(second.contains(": 0 bytes written, "), "{second}");
+}
+
+/// What two files say of the chip is settled before the port is opened; what the board says is the bench's.
+#[test]
+fn another_chip_at_the_port_is_the_bench_s_and_another_one_in_the_image_the_user_s() {
+    let Some(mock) = Mock::start("other-chip", "esp32c3") else {
+        return;
+    };
+    let place = Place::new();
+    place.write("c3.elf", Program::for_c3().elf());
+    place.write("part.bin", [0x5a; 4096]);
+    let file = |what: &str, parts: &str| {
+        let port = mock.port.display();
+        let text = format!(
+            "name = \"desk\"\ntarget = \"board\"\n{what}[board]\nport = \"{port}\"\nchip = \"esp32s3\"\n{parts}"
+        );
+        place.write("desk.toml", text);
+        place
+            .hil(["run", "--dut", "desk.toml", "--only", "ids/"])
+            .env("MCP_HIL_LOCKS", place.path("locks"))
+            .end()
+    };
+    let parts = "[[board.parts]]\noffset = 0x20000\nfile = \"part.bin\"\n";
+    let done = file("", parts).exits(3);
+    let told = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("the board has a different chip: expected esp32s3, got esp32c3"),
+        "{done}"
+    );
+    assert!(mock.memory().is_empty());
+    let done = file("firmware = \"c3.elf\"\n", "").exits(2);
+    assert!(done.stderr.contains("esp32s3"), "{done}");
 }

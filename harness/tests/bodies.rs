@@ -2,8 +2,9 @@
 //! and prints is the same byte for byte, whether it is a process or an image in an emulator. The
 //! device's own tests read the same file.
 //!
-//! Where an emulator is not installed that is said; with `MCP_HIL_REQUIRE_QEMU` set, as `.ci/run` does,
-//! the lack of the stock one is a failure.
+//! Where an emulator is not installed its tests fail, unless `MCP_HIL_LEAVE_OUT` names it (`qemu`, `qemu-esp`).
+
+#![cfg(not(feature = "hil"))]
 
 mod support;
 
@@ -13,10 +14,7 @@ use serde_json::Value;
 use support::{Place, chip_image, qemu};
 
 fn vectors() -> Value {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../firmware/vectors/session.json"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../firmware/vectors/session.json");
     let text = std::fs::read_to_string(path).expect("the vectors");
     serde_json::from_str(&text).expect("JSON")
 }
@@ -50,20 +48,16 @@ struct Said {
 /// Reads transcripts, in order. What varies is replaced by its name; what the harness asks for itself
 /// is left out.
 fn read(entries: &[Entry], version: &str) -> Said {
-    let mut said = Said {
-        opening: Vec::new(),
-        exchanges: Vec::new(),
-        console: Vec::new(),
-    };
+    let mut said = Said { opening: Vec::new(), exchanges: Vec::new(), console: Vec::new() };
     let mut session = String::from("no session yet");
     let mut own = Vec::new();
     let version = format!(r#""version":"{version}""#);
     for entry in entries {
         match &entry.what {
             What::LinkUp { session_id, .. } => session.clone_from(session_id),
-            What::Console { line } => said
-                .console
-                .push(without_time(&line.replace(&session, "${session}"))),
+            What::Console { line } => {
+                said.console.push(without_time(&line.replace(&session, "${session}")))
+            }
             What::Sent { role, frame } => {
                 let sent = String::from_utf8_lossy(frame.bytes()).into_owned();
                 let id = id(&sent);
@@ -163,10 +157,7 @@ fn hold_to_the_vectors(dut: &[&str], transport: &str) {
             after = opening[1..].to_vec();
         }
         assert_eq!(exchange.received, answers, "{name}");
-        if !lines
-            .iter()
-            .any(|line: &String| line.ends_with("Rebooting..."))
-        {
+        if !lines.iter().any(|line: &String| line.ends_with("Rebooting...")) {
             lines.extend(list(&vector["console"], transport));
         }
     }
@@ -194,6 +185,93 @@ fn an_image_in_stock_qemu(#[values("websocket", "mqtt")] transport: &str) {
 fn an_image_for_a_chip_in_espressifs_qemu(#[values("websocket", "mqtt")] transport: &str) {
     if let Some(image) = chip_image() {
         hold_to_the_vectors(&["qemu-esp", "--firmware", &image], transport);
+    }
+}
+
+/// Sends the largest message that the device takes (`reference_device::LARGEST_MESSAGE`) and one that is
+/// larger by a byte: that is refused with a reason, and the device lives on without a restart. All this
+/// in the memory of a chip.
+fn hold_to_the_largest_message(dut: &[&str], transport: &str) {
+    const LARGEST: usize = 65_535;
+    const MEMORY_OF_A_CHIP: u64 = 400 << 10;
+    let text = |bytes: usize| {
+        let around = r#"{"type":"mcp-hil","text":""}"#.len();
+        let text = format!(r#"{{"type":"mcp-hil","text":"${{repeat:x:{}}}"}}"#, bytes - around);
+        format!(
+            "  - text: '{text}'\n    expect: {{requirement: robustness.long-string, alive: true}}\n"
+        )
+    };
+    let place = Place::new();
+    let [largest, larger] = [text(LARGEST), text(LARGEST + 1)];
+    let scenarios = [
+        place.write(
+            "1-largest.yaml",
+            format!("title: The largest message, and a larger one\nsteps:\n{largest}{larger}"),
+        ),
+        place.write(
+            "2-after.yaml",
+            "title: It lives\nsteps:\n  - request: {method: ping, params: {}}\n    expect: {requirement: robustness.long-string, answer: result}\n",
+        ),
+    ];
+    let mut run = place.hil(["run", "--transport", transport, "--dut"].iter().chain(dut));
+    for scenario in &scenarios {
+        run = run.arg("--scenario").arg(scenario);
+    }
+    run.end().exits(1);
+
+    let report = place.report();
+    let verdicts = report["cases"].as_array().unwrap().iter();
+    let verdicts: Vec<_> = verdicts
+        .map(|case| (case["case"].as_str().unwrap(), case["verdict"].as_str().unwrap()))
+        .collect();
+    assert!(verdicts.contains(&("scenario/1-largest", "fail")), "{verdicts:?}");
+    assert!(verdicts.contains(&("scenario/2-after", "pass")), "{verdicts:?}");
+    let text = place.read("target/mcp-hil/latest/transcripts/scenario.1-largest.jsonl");
+    let entries = read_jsonl(&text).expect("a transcript");
+    let answered = entries.iter().filter(|entry| matches!(entry.what, What::Received { .. }));
+    assert!(answered.count() > 0, "the largest message silences it");
+    let ends: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match &entry.what {
+            What::LinkDown { why, .. } => Some(why.as_str()),
+            _ => None,
+        })
+        .collect();
+    if transport == "websocket" {
+        let reason =
+            "the device sent a Close frame with code 1009 and reason `at most 65535 bytes`";
+        assert_eq!(ends, [reason]);
+    } else {
+        assert_eq!(ends.len(), 1, "{ends:?}");
+    }
+
+    let console = place.read("target/mcp-hil/latest/console.log");
+    assert!(console.contains("Message of 65536 bytes refused, at most 65535 are taken"));
+    assert_eq!(console.matches("rst:0x").count(), 1, "{console}");
+    let free = console.lines().find_map(|line| {
+        let (_, rest) = line.split_once("SystemInfo: free sram: ")?;
+        rest.split(' ').next()?.parse().ok()
+    });
+    let free: u64 = free.expect("the console tells what is free");
+    assert!(free < MEMORY_OF_A_CHIP, "{free}");
+}
+
+#[rstest]
+fn a_process_has_a_largest_message(#[values("websocket", "mqtt")] transport: &str) {
+    hold_to_the_largest_message(&["native"], transport);
+}
+
+#[rstest]
+fn an_image_in_stock_qemu_has_a_largest_message(#[values("websocket", "mqtt")] transport: &str) {
+    if qemu() {
+        hold_to_the_largest_message(&["qemu"], transport);
+    }
+}
+
+#[rstest]
+fn an_image_for_a_chip_has_a_largest_message(#[values("websocket", "mqtt")] transport: &str) {
+    if let Some(image) = chip_image() {
+        hold_to_the_largest_message(&["qemu-esp", "--firmware", &image], transport);
     }
 }
 

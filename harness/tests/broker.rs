@@ -1,7 +1,8 @@
 //! Devices behind an ordinary MQTT broker: Mosquitto, as Linux distributions package it.
 //!
-//! Where it is not installed the test says so and shows nothing; with `MCP_HIL_REQUIRE_MOSQUITTO`
-//! set, as `.ci/run` does, that is a failure.
+//! Where it is not installed the tests fail, unless `MCP_HIL_LEAVE_OUT` names `mosquitto`.
+
+#![cfg(not(feature = "hil"))]
 
 mod support;
 
@@ -12,13 +13,10 @@ use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use serde_json::{Value, json};
 
 use support::Place;
+use support::missing::MOSQUITTO;
 
 /// Where the packages put it, which need not be on a user's PATH.
-const PROGRAMS: [&str; 3] = [
-    "mosquitto",
-    "/usr/sbin/mosquitto",
-    "/usr/local/sbin/mosquitto",
-];
+const PROGRAMS: [&str; 3] = ["mosquitto", "/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto"];
 
 /// A broker of this test's own, which ends with this value.
 struct Mosquitto {
@@ -130,14 +128,10 @@ fn answer(payload: &[u8]) -> Option<String> {
         "tools/call" if params["name"] == tool["name"] => {
             ("result", json!({"content": said, "isError": false}))
         }
-        "tools/list" | "tools/call" => (
-            "error",
-            json!({"code": -32602, "message": "no such tool or page"}),
-        ),
-        _ => (
-            "error",
-            json!({"code": -32601, "message": "no such method"}),
-        ),
+        "tools/list" | "tools/call" => {
+            ("error", json!({"code": -32602, "message": "no such tool or page"}))
+        }
+        _ => ("error", json!({"code": -32601, "message": "no such method"})),
     };
     let payload = json!({"jsonrpc": "2.0", "id": request["id"], (name): body});
     Some(json!({"session_id": "", "type": "mcp", "payload": payload}).to_string())
@@ -147,11 +141,7 @@ fn answer(payload: &[u8]) -> Option<String> {
 fn a_device_that_subscribes_is_judged_through_mosquitto() {
     let place = Place::new();
     let Some(broker) = Mosquitto::start(&place) else {
-        assert!(
-            std::env::var_os("MCP_HIL_REQUIRE_MOSQUITTO").is_none(),
-            "mosquitto is required here, and not installed"
-        );
-        eprintln!("not run: mosquitto is not installed (package `mosquitto` of the distribution)");
+        MOSQUITTO.is_missing("an ordinary broker is tried with it");
         return;
     };
     device(broker.port);
@@ -179,14 +169,7 @@ fn a_broker_that_is_not_there_is_trouble_of_the_bench() {
     let address = free.local_addr().unwrap().to_string();
     drop(free);
     let place = Place::new();
-    let arguments = [
-        "run",
-        "--dut",
-        "wait",
-        "--transport",
-        "mqtt",
-        "--mqtt-broker",
-    ];
+    let arguments = ["run", "--dut", "wait", "--transport", "mqtt", "--mqtt-broker"];
     let done = place.hil(arguments.into_iter().chain([&*address])).end();
     done.exits(3).prints(&[&address, "hint"]);
 }
@@ -196,7 +179,7 @@ fn a_broker_that_is_not_there_is_trouble_of_the_bench() {
 fn a_device_that_comes_late_is_found() {
     let place = Place::new();
     let Some(broker) = Mosquitto::start(&place) else {
-        eprintln!("not run: mosquitto is not installed (package `mosquitto` of the distribution)");
+        MOSQUITTO.is_missing("an ordinary broker is tried with it");
         return;
     };
     let address = format!("127.0.0.1:{}", broker.port);
@@ -204,9 +187,7 @@ fn a_device_that_comes_late_is_found() {
                 publish_topic = \"from/device\"\nsubscribe_topic = \"to/device\"\n";
     place.write("late.toml", file);
     let arguments = ["run", "--dut", "late.toml", "--only", "initialize/full"];
-    let mut live = place
-        .hil(arguments.into_iter().chain(["--mqtt-broker", &*address]))
-        .start();
+    let mut live = place.hil(arguments.into_iter().chain(["--mqtt-broker", &*address])).start();
     live.err("waiting up to");
     let port = broker.port;
     std::thread::spawn(move || {
@@ -221,7 +202,7 @@ fn a_device_that_comes_late_is_found() {
 fn a_broker_that_goes_away_and_comes_back_ends_no_run() {
     let place = Place::new();
     let Some(broker) = Mosquitto::start(&place) else {
-        eprintln!("not run: mosquitto is not installed (package `mosquitto` of the distribution)");
+        MOSQUITTO.is_missing("an ordinary broker is tried with it");
         return;
     };
     let port = broker.port;
@@ -232,26 +213,16 @@ fn a_broker_that_goes_away_and_comes_back_ends_no_run() {
          subscribe_topic = \"to/device\"\n",
     );
     place.write("shelf.toml", file);
-    let mut live = place
-        .hil(["run", "--dut", "shelf.toml", "--format", "json"])
-        .start();
+    let mut live = place.hil(["run", "--dut", "shelf.toml", "--format", "json"]).start();
     live.out("case-started");
     drop(broker);
     let broker = Mosquitto::start_at(&place, port).expect("the port is free again");
     let done = live.end();
     drop(broker);
-    assert!(
-        matches!(done.code, Some(0 | 1)),
-        "no bench error and no crash: {done:?}"
-    );
+    assert!(matches!(done.code, Some(0 | 1)), "no bench error and no crash: {done:?}");
     let report = place.report();
     let cases = report["cases"].as_array().unwrap();
-    let of = |verdict: &str| {
-        cases
-            .iter()
-            .filter(|case| case["verdict"] == verdict)
-            .count()
-    };
+    let of = |verdict: &str| cases.iter().filter(|case| case["verdict"] == verdict).count();
     assert_eq!(of("fail"), 0, "{report}");
     assert!(of("pass") > 30, "{report}");
 }

@@ -1,9 +1,10 @@
 //! `mcp-hil diff`: the same device twice differs in nothing, and what a defect changes is named.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -13,9 +14,7 @@ use support::Place;
 fn run(place: &Place, name: &str, args: &[&str]) -> PathBuf {
     let folder = place.path(name);
     let out = folder.to_str().unwrap();
-    let done = place
-        .hil(["run", "--cases", "3", "--out", out].iter().chain(args))
-        .end();
+    let done = place.hil(["run", "--cases", "3", "--out", out].iter().chain(args)).end();
     assert!(matches!(done.code, Some(0 | 1)), "{done}");
     folder.join("latest")
 }
@@ -23,9 +22,7 @@ fn run(place: &Place, name: &str, args: &[&str]) -> PathBuf {
 fn diff(place: &Place, args: &[&str], runs: [&PathBuf; 2]) -> support::Done {
     let runs = runs.map(|run| run.to_str().unwrap().to_owned());
     let args = args.iter().map(|arg| (*arg).to_owned());
-    place
-        .hil(["diff".to_owned()].into_iter().chain(args).chain(runs))
-        .end()
+    place.hil(["diff".to_owned()].into_iter().chain(args).chain(runs)).end()
 }
 
 fn json(done: &support::Done) -> Value {
@@ -51,22 +48,36 @@ fn the_same_device_twice_differs_in_nothing() {
 }
 
 #[test]
+fn a_capability_that_one_of_them_lost_is_told_with_the_cases_that_it_has_cost() {
+    let place = Place::new();
+    let one = run(&place, "a", &[]);
+    let other = run(&place, "b", &["--variant", "no-volume"]);
+    let done = diff(&place, &[], [&one, &other]).exits(1);
+    done.prints(&["capabilities over websocket\n", "cases not tried for it:"]);
+    let told = json(&diff(&place, &["--format", "json"], [&one, &other]));
+    let lane = &told["lanes"][0];
+    let lost = lane["capabilities"]["lost"].as_array().unwrap();
+    assert!(lost.contains(&"volume".into()), "{lane}");
+    let not_tried = lane["not_tried"]["volume"].as_array().unwrap();
+    assert!(not_tried.contains(&"volume/set".into()), "{lane}");
+    // The other way round they are gained.
+    let told = json(&diff(&place, &["--format", "json"], [&other, &one]));
+    assert_eq!(
+        told["lanes"][0]["capabilities"]["gained"],
+        *lane["capabilities"].get("lost").unwrap()
+    );
+    assert!(told["lanes"][0].get("not_tried").is_none(), "{told}");
+}
+
+#[test]
 fn another_transport_of_the_same_device_is_compared_with_the_first() {
     let place = Place::new();
     let one = run(&place, "a", &["--only", "initialize/"]);
-    let other = run(
-        &place,
-        "b",
-        &["--only", "initialize/", "--transport", "mqtt"],
-    );
+    let other = run(&place, "b", &["--only", "initialize/", "--transport", "mqtt"]);
     let told = json(&diff(&place, &["--format", "json"], [&one, &other]));
     assert_eq!(told["lanes"][0]["second"], "mqtt", "{told}");
     assert_ne!(told["lanes"][0]["answers"]["pairs"], 0, "{told}");
-    assert_eq!(
-        told["lanes"][0]["answers"]["differences"],
-        Value::Array(vec![]),
-        "{told}"
-    );
+    assert_eq!(told["lanes"][0]["answers"]["differences"], Value::Array(vec![]), "{told}");
 }
 
 #[rstest]
@@ -84,22 +95,13 @@ fn another_transport_of_the_same_device_is_compared_with_the_first() {
 )]
 fn what_a_defect_changes_is_named(#[case] mutant: &str, #[case] texts: &[&str]) {
     let place = Place::new();
-    let only = [
-        "--only",
-        "ids/large",
-        "--only",
-        "call/unknown-tool",
-        "--only",
-        "list/",
-    ];
+    let only = ["--only", "ids/large", "--only", "call/unknown-tool", "--only", "list/"];
     let good = run(&place, "a", &only);
     let bad = run(&place, "b", &[&only[..], &["--mutant", mutant]].concat());
     let done = diff(&place, &[], [&good, &bad]).exits(1).prints(texts);
     // What is to be copied is never broken.
     let copied = |line: &str| {
-        ["repro", "first: ", "second: "]
-            .iter()
-            .any(|label| line.trim_start().starts_with(label))
+        ["repro", "first: ", "second: "].iter().any(|label| line.trim_start().starts_with(label))
     };
     let mut wide = done.stdout.lines().filter(|line| line.chars().count() > 80);
     assert!(wide.all(copied), "{done}");
@@ -110,9 +112,7 @@ fn cases_that_only_one_run_has_are_told() {
     let place = Place::new();
     let one = run(&place, "a", &["--only", "ids/large"]);
     let other = run(&place, "b", &["--only", "ids/"]);
-    diff(&place, &[], [&one, &other])
-        .exits(1)
-        .prints(&["only the second run has", "ids/zero"]);
+    diff(&place, &[], [&one, &other]).exits(1).prints(&["only the second run has", "ids/zero"]);
 }
 
 #[test]
@@ -123,54 +123,28 @@ fn what_one_of_two_targets_cannot_show_is_no_difference() {
     let record = "b/latest/report.json";
     let mut report: Value = serde_json::from_str(&place.read(record)).unwrap();
     let cases = report["cases"].as_array_mut().unwrap();
-    let case = cases
-        .iter_mut()
-        .find(|case| case["case"] == "ids/large")
-        .unwrap();
+    let case = cases.iter_mut().find(|case| case["case"] == "ids/large").unwrap();
     case["verdict"] = "not-applicable".into();
     case["reason"] = "needs a radio".into();
     // What a device tells of itself can be anything.
     report["duts"][0]["server"][0] = "\u{1b}[31mname".into();
     place.write(record, report.to_string());
-    diff(&place, &[], [&one, &other])
-        .exits(1)
-        .prints(&["pass -> not applicable", "needs a radio"]);
+    diff(&place, &[], [&one, &other]).exits(1).prints(&["pass -> not applicable", "needs a radio"]);
     report["run"]["duts"][0]["target"] = "qemu".into();
     place.write(record, report.to_string());
     diff(&place, &[], [&one, &other])
         .exits(0)
-        .prints(&[
-            "the targets differ",
-            "not compared",
-            "ids/large: needs a radio",
-        ])
+        .prints(&["the targets differ", "not compared", "ids/large: needs a radio"])
         .prints(&["firmware     \u{241b}[31mname"]);
 }
 
 #[test]
 fn an_emulator_is_told_to_disagree_where_it_does() {
-    if Command::new("qemu-system-riscv32")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        let required = std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_some();
-        assert!(
-            !required,
-            "qemu-system-riscv32 is required here, and not installed"
-        );
-        eprintln!("NOT RUN: qemu-system-riscv32 is not installed");
+    if !support::qemu() {
         return;
     }
     let place = Place::new();
-    let only = [
-        "--only",
-        "ids/",
-        "--only",
-        "call/unknown-tool",
-        "--only",
-        "list/",
-    ];
+    let only = ["--only", "ids/", "--only", "call/unknown-tool", "--only", "list/"];
     let here = run(&place, "a", &only);
     let emulated = run(&place, "b", &[&only[..], &["--dut", "qemu"]].concat());
     diff(&place, &[], [&here, &emulated]).exits(0).prints(&[
@@ -200,9 +174,7 @@ fn a_damaged_folder_is_named() {
     let other = run(&place, "b", &["--only", "ids/large"]);
     let text = place.read(record);
     place.write(record, &text[..text.len() / 2]);
-    diff(&place, &[], [&good, &other])
-        .exits(2)
-        .says(&[record, "no record of a run"]);
+    diff(&place, &[], [&good, &other]).exits(2).says(&[record, "not the record of a run"]);
     place.write(record, text);
 
     let transcript = "b/latest/transcripts/ids.large.jsonl";
@@ -210,9 +182,7 @@ fn a_damaged_folder_is_named() {
     place.write(transcript, format!("{{\n{text}"));
     diff(&place, &[], [&good, &other])
         .exits(2)
-        .says(&["ids.large.jsonl", "line 1 is no entry"]);
+        .says(&["ids.large.jsonl", "line 1 is not an entry"]);
     std::fs::remove_file(place.path(transcript)).unwrap();
-    diff(&place, &[], [&good, &other])
-        .exits(2)
-        .says(&["ids.large.jsonl", "is missing"]);
+    diff(&place, &[], [&good, &other]).exits(2).says(&["ids.large.jsonl", "is missing"]);
 }

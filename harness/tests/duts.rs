@@ -1,23 +1,25 @@
 //! `mcp-hil duts`: the boards that are attached, as a system tells of them that was made up in a folder.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
-#[path = "../rig/tests/mock/mod.rs"]
+#[path = "../boards/tests/mock/mod.rs"]
 mod mock;
-#[path = "../rig/tests/usb/mod.rs"]
+#[path = "../boards/tests/usb/mod.rs"]
 mod usb;
 
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
 
-use mcp_hil::dut::DutFile;
-use mcp_hil_rig::board::{BoardLock, Holder, KNOWN};
+use mcp_hil_bench::dut::DutFile;
+use mcp_hil_boards::board::{BoardLock, Holder, KNOWN};
 use mock::Mock;
 use nix::fcntl::OFlag;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use serialport::{SerialPort, TTYPort};
-use support::{Done, Hil, Place};
+use support::{Done, Hil, Place, missing};
 use usb::System;
 
 const CP210X: &str = "10c4:ea60";
@@ -25,8 +27,7 @@ const CP210X: &str = "10c4:ea60";
 /// The command, on a system of a test, with locks of its own.
 fn duts(place: &Place, system: &System, args: &[&str]) -> Hil {
     let hil = place.hil(["duts"].iter().chain(args));
-    hil.env("MCP_HIL_USB_ROOT", &system.0)
-        .env("MCP_HIL_LOCKS", place.path("locks"))
+    hil.env("MCP_HIL_USB_ROOT", &system.0).env("MCP_HIL_LOCKS", place.path("locks"))
 }
 
 /// A system with two clones and a board that tells its MAC.
@@ -62,22 +63,16 @@ fn boards_are_listed_with_what_tells_them_apart() {
         "ci/duts/left.toml",
         "name = \"left\"\ntarget = \"board\"\n[board]\nserial = \"0001\"\nlocation = \"1-2.1\"\n",
     );
-    place.write(
-        "ci/duts/other.toml",
-        "name = \"other\"\ntarget = \"wait\"\n",
-    );
-    place.write(
-        "ci/duts/broken.toml",
-        "name = \"broken\"\ntarget = \"board\"\n",
-    );
+    place.write("ci/duts/other.toml", "name = \"other\"\ntarget = \"wait\"\n");
+    place.write("ci/duts/broken.toml", "name = \"broken\"\ntarget = \"board\"\n");
     let done = duts(&place, &system, &[]).end().exits(0).prints(&[
         "LOCATION  SERIAL NUMBER",
         "10c4:ea60  1-2.1     0001",
-        "many boards tell this serial number",
+        "many boards report this serial number",
         "file    ci/duts/left.toml (left)",
         "303a:1001  1-3       F4:12:FA:00:11:22",
         "chip    MAC f4:12:fa:00:11:22",
-        "3 boards. No file means 2",
+        "3 boards. No file describes 2",
         "mcp-hil duts --board 1-2.2 --write ci/duts/NAME.toml",
         "mcp-hil duts --probe-chips",
         // A file that cannot be read may be the one that is missed.
@@ -109,16 +104,11 @@ fn without_a_board_what_was_looked_for_is_told() {
     assert!(!place.path("a.toml").exists());
     // A converter whose port something has taken.
     system.usb("1-4", "1a86:7523", &[]);
-    duts(&place, &system, &[])
-        .end()
-        .exits(0)
-        .prints(&["; 1a86:7523 at 1-4 is", "`brltty`"]);
+    duts(&place, &system, &[]).end().exits(0).prints(&["; 1a86:7523 at 1-4 is", "`brltty`"]);
     // A system that tells nothing.
     let place = Place::new();
-    let hil = place
-        .hil(["duts"])
-        .env("MCP_HIL_USB_ROOT", "/nothing/there");
-    hil.end().exits(0).prints(&["boards cannot be looked for"]);
+    let hil = place.hil(["duts"]).env("MCP_HIL_USB_ROOT", "/nothing/there");
+    hil.end().exits(0).prints(&["cannot look for boards"]);
 }
 
 #[test]
@@ -135,10 +125,7 @@ fn a_file_is_made_for_a_board_and_means_it() {
     assert_eq!(native.serial.as_deref(), Some("F4:12:FA:00:11:22"));
     assert_eq!((native.mac.is_some(), native.location), (true, None));
     let clone = read("ci/duts/clone.toml");
-    assert_eq!(
-        (clone.serial, clone.location.as_deref()),
-        (None, Some("1-2.2"))
-    );
+    assert_eq!((clone.serial, clone.location.as_deref()), (None, Some("1-2.2")));
     let told = json(&duts(&place, &system, &["--format", "json"]).end());
     let files: Vec<&Value> = (0..3).map(|n| &told["boards"][n]["files"]).collect();
     assert_eq!(files[0].as_array().map(Vec::len), Some(0), "{told}");
@@ -147,13 +134,10 @@ fn a_file_is_made_for_a_board_and_means_it() {
     // What somebody may have changed by hand stays.
     let before = place.read("ci/duts/clone.toml");
     let done = write("ci/duts/clone.toml", "1-2.1").exits(2);
-    assert!(done.stderr.contains("is there already"), "{done}");
+    assert!(done.stderr.contains("already exists"), "{done}");
     assert_eq!(place.read("ci/duts/clone.toml"), before);
     // Which one is never guessed.
-    for args in [
-        &["--write", "b.toml"][..],
-        &["--write", "b.toml", "--board", "0001"],
-    ] {
+    for args in [&["--write", "b.toml"][..], &["--write", "b.toml", "--board", "0001"]] {
         let done = duts(&place, &system, args).end().exits(2);
         assert!(done.stderr.contains("`--board`"), "{done}");
     }
@@ -200,10 +184,7 @@ fn a_board_in_use_is_told_with_its_user_and_left_alone() {
     duts(&place, &system, &["--probe-chips"])
         .end()
         .exits(0)
-        .prints(&[
-            &format!("in use  by process {pid} of user"),
-            "`mcp-hil run`",
-        ]);
+        .prints(&[&format!("in use  by process {pid} of user"), "`mcp-hil run`"]);
     let args = ["--probe-chips", "--format", "json"];
     let told = json(&duts(&place, &system, &args).end().exits(0));
     let board = &told["boards"][0];
@@ -251,9 +232,7 @@ fn a_silent_board_hangs_nobody_and_its_lock_ends_with_who_asked() {
     }
     // And one that is not killed gives up.
     let hil = duts(&place, &system, &["--probe-chips"]).env("MCP_HIL_CHIP_PATIENCE", "1");
-    hil.end()
-        .exits(0)
-        .prints(&["chip    unknown: the board did not answer within 1 s"]);
+    hil.end().exits(0).prints(&["chip    unknown: the board did not answer within 1 s"]);
 }
 
 #[test]
@@ -272,10 +251,7 @@ fn every_example_is_one_that_can_be_read() {
         names.push(stem);
     }
     names.sort();
-    assert_eq!(
-        names,
-        ["generic-c3", "generic-s3", "stock-mqtt", "stock-websocket"]
-    );
+    assert_eq!(names, ["generic-c3", "generic-s3", "stock-mqtt", "stock-websocket"]);
 }
 
 #[test]
@@ -285,9 +261,7 @@ fn the_udev_rules_know_the_same_boards() {
         let id = known.id.to_string();
         let (vendor, product) = id.split_once(':').unwrap();
         let vendor = format!("ATTRS{{idVendor}}==\"{vendor}\"");
-        let mut marks = rules
-            .lines()
-            .filter(|line| line.contains("ENV{MCP_HIL}=\"1\""));
+        let mut marks = rules.lines().filter(|line| line.contains("ENV{MCP_HIL}=\"1\""));
         let line = marks.find(|line| line.starts_with(&vendor));
         let line = line.unwrap_or_else(|| panic!("no rule for {id}"));
         // All of Espressif's are taken.
@@ -306,9 +280,36 @@ fn examples_mean_no_board_on_the_bench() {
     for board in told["boards"].as_array().unwrap() {
         assert_eq!(board["files"].as_array().map(Vec::len), Some(0), "{told}");
     }
+    assert_eq!(told["broken_files"].as_array().map(Vec::len), Some(0), "{told}");
+}
+
+#[test]
+fn files_of_boards_are_told_as_a_matrix_of_jobs_takes_them_attached_or_not() {
+    let (place, system) = (Place::new(), desk("declared"));
+    for (name, board) in [
+        ("here", "mac = \"f4:12:fa:00:11:22\""),
+        ("gone", "serial = \"F4:12:FA:00:33:44\"\nrunner = \"rack-1\""),
+    ] {
+        let text = format!("name = \"{name}\"\ntarget = \"board\"\n[board]\n{board}\n");
+        place.write(&format!("ci/duts/{name}.toml"), text);
+    }
+    place.write("ci/duts/other.toml", "name = \"other\"\ntarget = \"wait\"\n");
+    let told = json(&duts(&place, &system, &["--format", "json"]).end().exits(0));
     assert_eq!(
-        told["broken_files"].as_array().map(Vec::len),
-        Some(0),
-        "{told}"
+        told["declared"],
+        serde_json::json!([
+            {
+                "file": "ci/duts/gone.toml",
+                "name": "gone",
+                "runner": ["self-hosted", "rack-1"],
+                "port": null,
+            },
+            {
+                "file": "ci/duts/here.toml",
+                "name": "here",
+                "runner": ["self-hosted", "here"],
+                "port": told["boards"][2]["port"],
+            },
+        ])
     );
 }

@@ -2,9 +2,12 @@
 //! behave, and in trouble. Where Espressif's QEMU is at hand (`MCP_HIL_QEMU_ESP`, with its ROMs in
 //! `MCP_HIL_QEMU_ESP_BIOS`), the suite runs in it, too; elsewhere that is said.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -32,16 +35,13 @@ exec 3<>/dev/tcp/127.0.0.1/$port || exit 9
 "#;
 
 /// The reference device in the place of firmware: the network of this host is its own.
-const DEVICE: &str = r#"unset MCP_HIL_OTA_URL; exec "$MCP_HIL_NATIVE""#;
+const DEVICE: &str = r#"unset MCP_HIL_OTA_URL; exec "$REFERENCE_DEVICE""#;
 
 fn qemu_esp(place: &Place, script: &str, more: &[&str]) -> Hil {
     let emulator = place.program("emulator", script);
     let mut run = vec!["run", "--dut", "qemu-esp"];
     run.extend(more);
-    place
-        .hil(run)
-        .env("MCP_HIL_QEMU_ESP", emulator)
-        .without_env("MCP_HIL_QEMU_ESP_BIOS")
+    place.hil(run).env("MCP_HIL_QEMU_ESP", emulator).without_env("MCP_HIL_QEMU_ESP_BIOS")
 }
 
 #[test]
@@ -61,10 +61,7 @@ fn firmware_in_espressifs_qemu_is_judged_and_its_console_read() {
     let hidden = dut["cannot_show"].as_array().unwrap();
     assert!(hidden.contains(&"Wi-Fi".into()), "{dut}");
     let log = place.read("target/mcp-hil/latest/console.log");
-    assert!(
-        log.contains("ESP-ROM:esp32c3") && log.contains("MCP: "),
-        "{log}"
-    );
+    assert!(log.contains("ESP-ROM:esp32c3") && log.contains("MCP: "), "{log}");
     // The device may write to its flash: a copy of it, as large as the chip's.
     assert_eq!(std::fs::read(place.path("merged.bin")).unwrap(), before);
     let flash = std::fs::metadata(place.latest().join("flash.bin")).unwrap();
@@ -96,7 +93,7 @@ fn firmware_of_another_version_than_the_image_is_trouble_of_the_bench() {
     qemu_esp(&place, &script, &["--firmware", "merged.bin"])
         .end()
         .exits(3)
-        .prints(&["another firmware", "`9.9.9+0`"]);
+        .prints(&["different firmware", "`9.9.9+0`"]);
 }
 
 /// What a run reports as trouble of the bench, with a script in the place of the emulator. Nothing
@@ -120,6 +117,9 @@ fn the_emulator_gets_what_it_needs_and_the_device_is_told_when_it_asks() {
     for part in [
         "-M esp32c3 -L /roms",
         "/flash.bin,if=mtd,format=raw",
+        "/efuse.bin,if=none,format=raw,id=efuse",
+        "-global driver=nvram.esp32c3.efuse,property=drive,value=efuse",
+        "-global driver=timer.esp32c3.timg,property=wdt_disable,value=true",
         "-nic user,model=open_eth",
         "-serial tcp:127.0.0.1:",
         ",server=off,nodelay=on",
@@ -137,11 +137,7 @@ fn the_emulator_gets_what_it_needs_and_the_device_is_told_when_it_asks() {
     "ended before it connected",
     "could not load the ROM"
 )]
-#[case::is_killed(
-    "echo 'rst:0x1' >&3; kill -9 $$",
-    "ended before it connected",
-    "rst:0x1"
-)]
+#[case::is_killed("echo 'rst:0x1' >&3; kill -9 $$", "ended before it connected", "rst:0x1")]
 #[case::hangs_silently("exec sleep 1000", "within 2 s", "its console showed nothing")]
 #[case::hangs_at_boot(
     "echo 'boot: Loaded app from partition' >&3; exec sleep 1000",
@@ -178,13 +174,112 @@ fn other_chips_have_their_own_machines() {
     let script =
         "case $2 in help) echo 'esp32 Espressif ESP32'; exit;; esac\n#alive\necho \"$@\"; exit 1";
     let told = trouble_with(script, 0, 0x1000);
-    assert!(told.contains("-M esp32 "), "{told}");
+    assert!(told.contains("-M esp32 -m 4M "), "{told}");
+    assert!(told.contains("driver=timer.esp32.timg,"), "{told}");
+}
+
+/// An emulator that tells its arguments, in a place with an image. Gives what it was told.
+fn arguments(place: &Place, chip: &str, number: u8, more: &[u8], dut: &[&str]) -> String {
+    let bootloader = if number == 0 { 0x1000 } else { 0 };
+    image(place, number, bootloader, more);
+    let script =
+        format!("case $2 in help) echo {chip}; exit;; esac\nprintf '%s\\n' \"$*\" > told; exit 1");
+    let emulator = place.program("emulator", &script);
+    place
+        .hil(["run"].iter().chain(dut))
+        .env("MCP_HIL_QEMU_ESP", emulator)
+        .without_env("MCP_HIL_QEMU_ESP_BIOS")
+        .end()
+        .exits(3);
+    place.read("told")
+}
+
+/// As `idf.py qemu` starts each of them (`tools/idf_py_actions/qemu_ext.py` of ESP-IDF).
+#[rstest]
+#[case::esp32("esp32", 0, b"", "-M esp32 -m 4M ", 124, &[(13, 0x80), (22, 0x10)], false)]
+#[case::esp32c3("esp32c3", 5, b"octal_psram\0", "-M esp32c3 -no-user-config ", 1024, &[(38, 0x0c)], false)]
+#[case::esp32s3("esp32s3", 9, b"quad_psram\0", "-M esp32s3 -m 32M ", 1024, &[(38, 0x0c)], false)]
+#[case::octal("esp32s3", 9, b"octal_psram\0", "-M esp32s3 -m 32M ", 1024, &[(38, 0x0c)], true)]
+fn a_chip_gets_its_memory_and_fuses_and_no_watchdogs(
+    #[case] chip: &str,
+    #[case] number: u8,
+    #[case] application: &[u8],
+    #[case] machine: &str,
+    #[case] fuses: usize,
+    #[case] burnt: &[(usize, u8)],
+    #[case] is_octal: bool,
+) {
+    let place = Place::new();
+    let dut = ["--dut", "qemu-esp", "--firmware", "merged.bin"];
+    let told = arguments(&place, chip, number, application, &dut);
+    assert!(told.starts_with(machine), "{told}");
+    let watchdogs = format!("-global driver=timer.{chip}.timg,property=wdt_disable,value=true");
+    assert!(told.contains(&watchdogs), "{told}");
+    let octal = told.contains("-global driver=ssi_psram,property=is_octal,value=true");
+    assert_eq!(octal, is_octal, "{told}");
+    let file = std::fs::read(place.latest().join("efuse.bin")).unwrap();
+    let mut expected = vec![0; fuses];
+    burnt.iter().for_each(|(at, byte)| expected[*at] = *byte);
+    assert!(file == expected, "{chip}");
+}
+
+#[test]
+fn arguments_of_the_device_s_file_come_last_and_its_network_card_in_place_of_ours() {
+    let place = Place::new();
+    let file = "name = \"c3\"\ntarget = \"qemu-esp\"\nfirmware = \"merged.bin\"\n[emulator]\n";
+    let run = |arguments_: &str| {
+        place.write("c3.toml", format!("{file}arguments = {arguments_}\n"));
+        arguments(&place, "esp32c3", C3, b"", &["--dut", "c3.toml"])
+    };
+    let told = run(r#"["-icount", "shift=3"]"#);
+    assert!(told.ends_with(",nodelay=on -icount shift=3\n"), "{told}");
+    assert!(told.contains("-nic user,model=open_eth"), "{told}");
+    let told = run(r#"["-nic", "user,model=open_eth,id=lo0"]"#);
+    assert!(told.ends_with(",nodelay=on -nic user,model=open_eth,id=lo0\n"), "{told}");
+    assert_eq!(told.matches("-nic").count(), 1, "{told}");
+}
+
+/// A device in an emulator that ends in the middle of a run, once.
+#[rstest]
+#[case::is_killed("kill -KILL $$", "the emulator ended by signal 9 (SIGKILL)")]
+#[case::is_terminated("kill -TERM $$", "the emulator ended by signal 15 (SIGTERM)")]
+#[case::crashes("kill -ILL $$", "the emulator ended by signal 4 (SIGILL)")]
+fn an_emulator_that_ends_in_the_middle_spoils_one_case_and_the_rest_runs_in_a_fresh_one(
+    #[case] end: &str,
+    #[case] why: &str,
+) {
+    let place = Place::new();
+    image(&place, C3, 0, b"");
+    let once = place.path("once");
+    let script = format!(
+        "{QEMU}
+         exec > >(while IFS= read -r line; do echo \"$line\" >&3
+            case $line in *'Set output volume to'*)
+                [ -e '{once}' ] || {{ touch '{once}'; {end}; }};;
+            esac
+         done) 2>&1
+         {DEVICE} 3>&-",
+        once = once.display()
+    );
+    let more = ["--firmware", "merged.bin", "--only", "volume/", "--cases", "0"];
+    qemu_esp(&place, &script, &more).end().exits(3);
+    let report = place.both_reports();
+    let summary = &report["summary"];
+    let counts = (&summary["failed"], &summary["inconclusive"], &summary["errors"]);
+    assert_eq!(counts, (&0.into(), &0.into(), &1.into()), "{report}");
+    let cases = report["cases"].as_array().unwrap();
+    let at = cases.iter().position(|case| case["verdict"] == "error").unwrap();
+    let reason = cases[at]["reason"].as_str().unwrap();
+    assert!(reason.contains(why), "{reason}");
+    let after = cases[at + 1..].iter();
+    assert!(after.filter(|case| case["verdict"] == "pass").count() > 1, "{report}");
+    place.hil(["replay", "target/mcp-hil/latest"]).end().exits(3);
 }
 
 #[rstest]
-#[case::no_image(&["--dut", "qemu-esp"], 2, &["`--dut qemu-esp` without an image", "`--firmware FILE.bin`"])]
+#[case::no_image(&["--dut", "qemu-esp"], 2, &["`--dut qemu-esp` without an image", "`--firmware FILE.bin`", "`mcp-hil firmware build esp32c3-qemu`"])]
 #[case::no_file(&["--dut", "qemu-esp", "--firmware", "none.bin"], 2, &["cannot read the image `none.bin`"])]
-#[case::no_flash(&["--dut", "qemu-esp", "--firmware", "app.bin"], 2, &["no image of a whole flash", "merge-bin"])]
+#[case::no_flash(&["--dut", "qemu-esp", "--firmware", "app.bin"], 2, &["not an image of a whole flash", "merge-bin"])]
 #[case::other_chip(&["--dut", "qemu-esp", "--firmware", "merged.bin"], 2, &["image for `esp32c6`", "--dut esp-emu"])]
 #[case::stock(&["--dut", "qemu-esp", "--firmware", "c3/merged.bin"], 3, &["does not list the machine `esp32c3`", "hint: `mcp-hil setup qemu-esp`"])]
 #[case::others_boot_none(&["--dut", "native", "--firmware", "merged.bin"], 2, &["`--firmware` with `--dut native`"])]
@@ -198,10 +293,7 @@ fn what_cannot_be_booted_is_refused(
     std::fs::create_dir(place.path("c3")).unwrap();
     std::fs::rename(image(&place, C3, 0, b""), place.path("c3/merged.bin")).unwrap();
     image(&place, 0x0d, 0, b"");
-    place.write(
-        "app.bin",
-        b"\xe9\x05\x02\x2f and so on, for a while; nothing else",
-    );
+    place.write("app.bin", b"\xe9\x05\x02\x2f and so on, for a while; nothing else");
     let stock = place.program("emulator", "echo 'virt   RISC-V VirtIO board'");
     place
         .hil(["run"].iter().chain(more))
@@ -240,19 +332,8 @@ fn wokwi(place: &Place, token: Option<&str>, device: &str) -> Hil {
         ),
     );
     image(place, 0x0d, 0, b"");
-    let run = [
-        "run",
-        "--dut",
-        "wokwi",
-        "--firmware",
-        "merged.bin",
-        "--only",
-        "ids/",
-    ];
-    let hil = place
-        .hil(run)
-        .env("MCP_HIL_WOKWI_CLI", cli)
-        .env("MCP_HIL_WOKWIGW", gateway);
+    let run = ["run", "--dut", "wokwi", "--firmware", "merged.bin", "--only", "ids/"];
+    let hil = place.hil(run).env("MCP_HIL_WOKWI_CLI", cli).env("MCP_HIL_WOKWIGW", gateway);
     match token {
         Some(token) => hil.env("WOKWI_CLI_TOKEN", token),
         None => hil.without_env("WOKWI_CLI_TOKEN"),
@@ -315,10 +396,7 @@ fn a_simulation_in_trouble_is_trouble_of_the_bench_and_takes_the_gateway_with_it
 #[test]
 fn without_a_token_there_is_no_simulation() {
     let place = Place::new();
-    wokwi(&place, None, DEVICE)
-        .end()
-        .exits(3)
-        .says(&["WOKWI_CLI_TOKEN is not set", "hint: "]);
+    wokwi(&place, None, DEVICE).end().exits(3).says(&["WOKWI_CLI_TOKEN is not set", "hint: "]);
 }
 
 #[test]
@@ -326,15 +404,7 @@ fn firmware_in_esp_emulator_is_judged() {
     let place = Place::new();
     image(&place, 0x0d, 0, b"");
     let emulator = place.program("esp-emu", &format!("echo \"$@\"\n{DEVICE}"));
-    let run = [
-        "run",
-        "--dut",
-        "esp-emu",
-        "--firmware",
-        "merged.bin",
-        "--only",
-        "ids/",
-    ];
+    let run = ["run", "--dut", "esp-emu", "--firmware", "merged.bin", "--only", "ids/"];
     place
         .hil(run)
         .env("MCP_HIL_ESP_EMU", emulator)
@@ -355,10 +425,7 @@ fn firmware_in_esp_emulator_is_judged() {
 fn a_device_file_names_its_image() {
     let place = Place::new();
     image(&place, C3, 0, b"");
-    place.write(
-        "c3.toml",
-        "name = \"c3\"\ntarget = \"qemu-esp\"\nfirmware = \"merged.bin\"\n",
-    );
+    place.write("c3.toml", "name = \"c3\"\ntarget = \"qemu-esp\"\nfirmware = \"merged.bin\"\n");
     let emulator = place.program("emulator", &format!("{QEMU}\n{DEVICE} >&3 2>&3"));
     place
         .hil(["run", "--dut", "c3.toml", "--only", "ids/zero"])
@@ -383,16 +450,7 @@ fn the_console_of_a_real_qemu_is_read_and_answered() {
          -serial \"${{@: -1}}\" -kernel '{}'",
         virt_image().display()
     );
-    let more = [
-        "--firmware",
-        "merged.bin",
-        "--only",
-        "session",
-        "--only",
-        "ids/",
-        "--cases",
-        "0",
-    ];
+    let more = ["--firmware", "merged.bin", "--only", "session", "--only", "ids/", "--cases", "0"];
     qemu_esp(&place, &script, &more).end().exits(0);
     let log = place.read("target/mcp-hil/latest/console.log");
     assert!(log.contains("Waiting for a line `config"), "{log}");
@@ -401,11 +459,15 @@ fn the_console_of_a_real_qemu_is_read_and_answered() {
 /// The image of the reference device in Espressif's QEMU, where both are at hand.
 #[test]
 fn the_reference_device_passes_in_espressifs_qemu() {
+    /// The whole suite takes 50 to 150 s there: the emulator's network dawdles.
+    const LONGEST: Duration = Duration::from_secs(600);
     let Some(image) = chip_image() else { return };
     let place = Place::new();
     let run = ["run", "--dut", "qemu-esp", "--firmware", &image];
     place
         .hil(run.into_iter().chain(["--transport", "both", "--strict"]))
+        .start()
+        .within(LONGEST)
         .end()
         .exits(0)
         .prints(&["emulated chip (esp32c3, Espressif's QEMU)"]);

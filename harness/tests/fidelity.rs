@@ -1,5 +1,7 @@
 //! What verdicts stand on, in every report, and what takes silicon where there is none.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use support::{Place, native};
@@ -10,23 +12,13 @@ const NEEDS_SILICON: &str =
 #[test]
 fn every_report_says_what_the_verdicts_stand_on_and_what_was_not_observed() {
     let place = Place::new();
-    place
-        .hil(["run", "--dut", "native", "--only", "ids/"])
-        .end()
-        .exits(0)
-        .prints(&[
-            ": native over websocket: simulation, no board attached",
-            "not observed a chip, radio, flash, power, timing of a chip",
-        ]);
+    place.hil(["run", "--dut", "native", "--only", "ids/"]).end().exits(0).prints(&[
+        ": native over websocket: simulation, no board attached",
+        "not observed a chip, radio, flash, power, timing of a chip",
+    ]);
     let dut = &place.both_reports()["run"]["duts"][0];
     assert_eq!(dut["level"], "host process");
-    assert!(
-        dut["cannot_show"]
-            .as_array()
-            .unwrap()
-            .contains(&"flash".into()),
-        "{dut}"
-    );
+    assert!(dut["cannot_show"].as_array().unwrap().contains(&"flash".into()), "{dut}");
     let junit = place.read("target/mcp-hil/latest/junit.xml");
     for line in [
         "fidelity: simulation, no board attached",
@@ -45,31 +37,26 @@ fn what_takes_silicon_is_not_observed_elsewhere_and_never_passed() {
         .hil(run.into_iter().chain(["own/", "--only", "ids/zero", "-v"]))
         .end()
         .exits(0)
-        .prints(&["not observed: it takes silicon"]);
+        .prints(&["not observed: needs a real chip"]);
     let report = place.report();
     let cases = report["cases"].as_array().unwrap();
     let case = cases.iter().find(|case| case["case"] == "own/brown-out");
     assert_eq!(case.unwrap()["verdict"], "not-applicable");
     assert_eq!(
         case.unwrap()["reason"],
-        "not observed: it takes silicon, and the device is run as host process"
+        "not observed: needs a real chip, but the device runs as host process"
     );
     // Alone it leaves nothing that ran.
     let run = ["run", "--dut", "native", "--scenarios", "mine"];
-    place
-        .hil(run.into_iter().chain(["--only", "own/"]))
-        .end()
-        .exits(4);
+    place.hil(run.into_iter().chain(["--only", "own/"])).end().exits(4);
 }
 
 #[test]
 fn a_file_says_that_what_a_program_brings_up_is_a_board() {
     let place = Place::new();
     place.write("mine/brown-out.yaml", NEEDS_SILICON);
-    let device = format!(
-        "name = \"c3\"\ntarget = \"exec:{}\"\nfidelity = \"board\"\n",
-        native().display()
-    );
+    let device =
+        format!("name = \"c3\"\ntarget = \"exec:{}\"\nfidelity = \"board\"\n", native().display());
     place.write("c3.toml", device);
     let run = ["run", "--dut", "c3.toml", "--scenarios", "mine", "--only"];
     place
@@ -82,13 +69,6 @@ fn a_file_says_that_what_a_program_brings_up_is_a_board() {
     let cases = report["cases"].as_array().unwrap();
     let case = cases.iter().find(|case| case["case"] == "own/brown-out");
     assert_eq!(case.unwrap()["verdict"], "pass", "{report}");
-    place.write(
-        "c3.toml",
-        "name = \"c3\"\ntarget = \"wait\"\nfidelity = \"chip\"\n",
-    );
-    place
-        .hil(["run", "--dut", "c3.toml"])
-        .end()
-        .exits(2)
-        .says(&["chip", "emulated chip"]);
+    place.write("c3.toml", "name = \"c3\"\ntarget = \"wait\"\nfidelity = \"chip\"\n");
+    place.hil(["run", "--dut", "c3.toml"]).end().exits(2).says(&["chip", "emulated chip"]);
 }

@@ -4,22 +4,25 @@
 //! The defects are in this file, around the gateway: on the control before it reads it, on the call
 //! before the device gets it, on the answer before the caller gets it. No defect is in the product.
 
+#![cfg(not(feature = "hil"))]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
-use mcp_hil::cli::{Cli, Command};
-use mcp_hil::event::CaseReport;
-use mcp_hil::report::Reporters;
-use mcp_hil::run::{Book, Recorder};
-use mcp_hil::sut::conversation::{Bench, Conversation, From};
-use mcp_hil::sut::plan::GatewayPlan;
-use mcp_hil::sut::{carry_out, table};
-use mcp_hil_core::check::gateway::REQUIREMENTS;
+use mcp_hil_args::{Cli, Command};
+use mcp_hil_core::catalogue::RequirementId;
 use mcp_hil_core::gateway::{CALLERS_BELOW, Gateway, Settings, Step};
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_core::wire::{Frame, outbound};
+use mcp_hil_gateway::suite::conversation::{Bench, Conversation, Heard};
+use mcp_hil_gateway::suite::plan::GatewayPlan;
+use mcp_hil_gateway::suite::{carry_out, table};
+use mcp_hil_judge::gateway::REQUIREMENTS;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::event::CaseReport;
+use mcp_hil_runner::run::{CaseReports, Recorder};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -96,19 +99,12 @@ const MUTANTS: &[Mutant] = &[
         kills: &[("zero-volume-alias", "gateway.zero-kept")],
         defect: Defect::Control(|control| {
             let zero = control["value"] == 0;
-            Some(if zero {
-                without(control, "value")
-            } else {
-                control
-            })
+            Some(if zero { without(control, "value") } else { control })
         }),
     },
     Mutant {
         name: "step-zero-is-ten",
-        kills: &[
-            ("zero-step-up", "gateway.zero-kept"),
-            ("zero-step-down", "gateway.zero-kept"),
-        ],
+        kills: &[("zero-step-up", "gateway.zero-kept"), ("zero-step-down", "gateway.zero-kept")],
         defect: Defect::Call(|mut call| {
             if call["params"]["arguments"]["step"] == 0 {
                 call["params"]["arguments"]["step"] = 10.into();
@@ -295,8 +291,7 @@ const MUTANTS: &[Mutant] = &[
         ],
         defect: Defect::Control(|control| {
             let name = control["function_call"]["name"].as_str();
-            name.is_none_or(|name| name.starts_with("self_"))
-                .then_some(control)
+            name.is_none_or(|name| name.starts_with("self_")).then_some(control)
         }),
     },
     Mutant {
@@ -355,9 +350,7 @@ const MUTANTS: &[Mutant] = &[
             ("refuse-empty-name", "gateway.function-name"),
         ],
         defect: Defect::Control(|mut control| {
-            let name = control["function_call"]["name"]
-                .as_str()
-                .unwrap_or_default();
+            let name = control["function_call"]["name"].as_str().unwrap_or_default();
             if control["type"] == "function_call" && name.is_empty() {
                 control["function_call"]["name"] = "undefined".into();
             }
@@ -370,11 +363,7 @@ const MUTANTS: &[Mutant] = &[
         defect: Defect::Call(|call| {
             let mut again = call.clone();
             again["id"] = (call["id"].as_u64().unwrap_or_default() + 2_000_000).into();
-            if is_fence(&call) {
-                vec![call]
-            } else {
-                vec![call, again]
-            }
+            if is_fence(&call) { vec![call] } else { vec![call, again] }
         }),
     },
     Mutant {
@@ -410,7 +399,7 @@ struct Inside<'a> {
     defect: &'a Defect,
     /// Ids that were changed on the way, and what they were.
     ids: BTreeMap<String, Value>,
-    coming: VecDeque<From>,
+    coming: VecDeque<Heard>,
     dead: bool,
     flooding: bool,
     /// Whether it starts again when it ended.
@@ -425,7 +414,7 @@ impl Inside<'_> {
             Defect::Reply(change) => change(json),
             _ => Some(json),
         };
-        let text = json.map(|json| From::Reply(json.to_string()));
+        let text = json.map(|json| Heard::Reply(json.to_string()));
         self.coming.extend(text);
     }
 
@@ -443,7 +432,7 @@ impl Inside<'_> {
                 true => payload,
                 false => outbound::envelope("s", &payload),
             };
-            self.coming.push_back(From::Device(Frame::Text(text)));
+            self.coming.push_back(Heard::Device(Frame::Text(text)));
         }
     }
 }
@@ -459,7 +448,7 @@ impl Bench for Inside<'_> {
         if self.not_ready > 0 {
             self.not_ready -= 1;
             let reply = json!({"request_id": "?", "success": false});
-            self.coming.push_back(From::Reply(reply.to_string()));
+            self.coming.push_back(Heard::Reply(reply.to_string()));
             return Ok(());
         }
         let text = match (self.defect, read) {
@@ -490,9 +479,9 @@ impl Bench for Inside<'_> {
         Ok(())
     }
 
-    async fn next(&mut self) -> From {
+    async fn next(&mut self) -> Heard {
         match self.coming.pop_front() {
-            _ if self.flooding => From::Reply("{}".into()),
+            _ if self.flooding => Heard::Reply("{}".into()),
             Some(came) => came,
             None => std::future::pending().await,
         }
@@ -530,9 +519,7 @@ fn run(name: &str, defect: &Defect, rows: &[&str]) -> Vec<CaseReport> {
 
 /// Runs rows (all where none is named) on a gateway.
 fn try_out(name: &str, bench: impl Bench, rows: &[&str]) -> Vec<CaseReport> {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("gateways")
-        .join(name);
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gateways").join(name);
     let _ = std::fs::remove_dir_all(&out);
     let mut arguments = vec![
         "mcp-hil".to_owned(),
@@ -550,10 +537,8 @@ fn try_out(name: &str, bench: impl Bench, rows: &[&str]) -> Vec<CaseReport> {
         unreachable!("the command is run")
     };
     let plan = GatewayPlan::new(&args).expect("a plan");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let cases = runtime.block_on(async {
         let recorder = Recorder::new(&plan.folder, Vec::new()).expect("the folder can be written");
         let (_stop, interrupt) = watch::channel(false);
@@ -565,7 +550,7 @@ fn try_out(name: &str, bench: impl Bench, rows: &[&str]) -> Vec<CaseReport> {
             plan.connect_deadline,
             interrupt,
         );
-        let mut book = Book::default();
+        let mut book = CaseReports::default();
         let mut reporters = Reporters::new(std::io::sink());
         carry_out(&plan, &mut conversation, &mut book, &mut reporters)
             .await
@@ -587,19 +572,15 @@ fn our_own_gateway_has_no_finding() {
         assert!(case.findings.is_empty(), "{case:#?}");
         exercised.extend(case.exercised.iter().map(String::as_str));
     }
-    assert_eq!(exercised, BTreeSet::from(REQUIREMENTS));
+    assert_eq!(exercised, BTreeSet::from(REQUIREMENTS.map(RequirementId::slug)));
 }
 
 #[test]
 fn every_mutant_is_killed_by_the_row_that_is_named_for_it() {
     let survivors: Vec<String> = std::thread::scope(|scope| {
-        let threads: Vec<_> = MUTANTS
-            .iter()
-            .map(|mutant| scope.spawn(move || survivals(mutant)))
-            .collect();
-        let ended = threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"));
+        let threads: Vec<_> =
+            MUTANTS.iter().map(|mutant| scope.spawn(move || survivals(mutant))).collect();
+        let ended = threads.into_iter().map(|thread| thread.join().expect("no panic"));
         ended.flatten().collect()
     });
     assert!(survivors.is_empty(), "{survivors:#?}");
@@ -611,20 +592,12 @@ fn survivals(mutant: &Mutant) -> Vec<String> {
     let cases = run(mutant.name, &mutant.defect, &rows);
     let mut alive = Vec::new();
     for (row, requirement) in mutant.kills {
-        let case = cases
-            .iter()
-            .find(|case| case.case == format!("gateway/{row}"));
+        let case = cases.iter().find(|case| case.case == format!("gateway/{row}"));
         let case = case.unwrap_or_else(|| panic!("{}: {row} did not run", mutant.name));
         let killed = case.verdict == Verdict::Fail
-            && case
-                .findings
-                .iter()
-                .any(|finding| finding.requirement == *requirement);
+            && case.findings.iter().any(|finding| finding.requirement == *requirement);
         if !killed {
-            alive.push(format!(
-                "{}: not killed by {requirement}: {case:#?}",
-                mutant.name
-            ));
+            alive.push(format!("{}: not killed by {requirement}: {case:#?}", mutant.name));
         }
     }
     alive
@@ -634,10 +607,7 @@ fn survivals(mutant: &Mutant) -> Vec<String> {
 fn a_gateway_that_ends_spoils_one_row_when_it_comes_back_and_no_verdict_when_it_does_not() {
     let rows = ["survive-no-json", "survive-no-object", "answer-result"];
     let defect = Defect::Dies;
-    let back = Inside {
-        comes_back: true,
-        ..inside(&defect)
-    };
+    let back = Inside { comes_back: true, ..inside(&defect) };
     let verdicts = |cases: Vec<CaseReport>| -> Vec<Verdict> {
         cases.iter().skip(1).map(|case| case.verdict).collect()
     };
@@ -650,16 +620,9 @@ fn a_gateway_that_ends_spoils_one_row_when_it_comes_back_and_no_verdict_when_it_
 
 #[test]
 fn a_gateway_that_sends_without_end_is_left() {
-    let cases = run(
-        "floods",
-        &Defect::Floods,
-        &["survive-no-json", "survive-no-object"],
-    );
+    let cases = run("floods", &Defect::Floods, &["survive-no-json", "survive-no-object"]);
     let verdicts: Vec<Verdict> = cases.iter().map(|case| case.verdict).collect();
-    assert_eq!(
-        verdicts,
-        [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive]
-    );
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive]);
     let reason = cases[2].reason.as_deref().expect("a reason");
     assert!(reason.contains("does not come back"), "{reason}");
 }
@@ -670,7 +633,7 @@ fn every_requirement_has_a_mutant() {
         .iter()
         .flat_map(|mutant| mutant.kills.iter().map(|(_, requirement)| *requirement))
         .collect();
-    assert_eq!(killed, BTreeSet::from(REQUIREMENTS));
+    assert_eq!(killed, BTreeSet::from(REQUIREMENTS.map(RequirementId::slug)));
     let names: BTreeSet<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
     assert_eq!(names.len(), MUTANTS.len());
 }
@@ -679,7 +642,7 @@ fn every_requirement_has_a_mutant() {
 /// what is 0 or empty counts as absent, look-ups find built-in properties, and answers go nowhere.
 #[derive(Default)]
 struct Published {
-    coming: VecDeque<From>,
+    coming: VecDeque<Heard>,
 }
 
 /// Whether JavaScript takes a value for true.
@@ -708,10 +671,7 @@ impl Published {
                 "set_volume" => {
                     let volume = first(&["volume", "value"]);
                     let arguments = volume.map(|volume| json!({"volume": volume}));
-                    (
-                        "self_set_volume".into(),
-                        arguments.unwrap_or_else(|| json!({})),
-                    )
+                    ("self_set_volume".into(), arguments.unwrap_or_else(|| json!({})))
                 }
                 name @ ("volume_up" | "volume_down") => {
                     let step = first(&["step", "value"]).cloned().unwrap_or(10.into());
@@ -763,7 +723,7 @@ impl Bench for Published {
         let control = serde_json::from_str::<Value>(text).unwrap_or_default();
         if let Some(payload) = Self::convert(&control) {
             let text = outbound::envelope("s", &payload.to_string());
-            self.coming.push_back(From::Device(Frame::Text(text)));
+            self.coming.push_back(Heard::Device(Frame::Text(text)));
         }
         Ok(())
     }
@@ -772,7 +732,7 @@ impl Bench for Published {
         Ok(())
     }
 
-    async fn next(&mut self) -> From {
+    async fn next(&mut self) -> Heard {
         match self.coming.pop_front() {
             Some(came) => came,
             None => std::future::pending().await,
@@ -808,12 +768,7 @@ fn the_published_gateway_is_found_out() {
     assert_eq!(broken, BTreeSet::from(known));
     // What it does as the document says is not held against it.
     for row in ["drop-unknown-action", "default-step-up", "alias-command"] {
-        let case = cases
-            .iter()
-            .find(|case| case.case == format!("gateway/{row}"));
-        assert!(
-            case.is_some_and(|case| case.findings.is_empty()),
-            "{case:#?}"
-        );
+        let case = cases.iter().find(|case| case.case == format!("gateway/{row}"));
+        assert!(case.is_some_and(|case| case.findings.is_empty()), "{case:#?}");
     }
 }

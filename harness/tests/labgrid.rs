@@ -1,6 +1,8 @@
 //! `ci/labgrid`: a place is acquired at labgrid's own coordinator, the device's file is made of what the
 //! exporter tells, and the place is released whatever comes.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use std::io::{BufRead, BufReader};
@@ -20,11 +22,7 @@ fn python() -> Option<PathBuf> {
     if has.is_ok_and(|status| status.success()) {
         return Some(named.into());
     }
-    assert!(
-        std::env::var_os("MCP_HIL_REQUIRE_PYTHON").is_none(),
-        "python3 with `labgrid` is required here and is not there",
-    );
-    eprintln!("NOT RUN: places of labgrid, which python3 does not have (pip install labgrid)");
+    support::missing::PYTHON.is_missing("no `labgrid`");
     None
 }
 
@@ -98,28 +96,13 @@ impl Lab {
         let port = place.path("no-port");
         boards += &format!("\nat-path:\n  McpHilBoard:\n    port: {}\n", port.display());
         let boards = place.write("exporter.yaml", boards);
-        let about = [
-            "--coordinator",
-            &address,
-            "--name",
-            "rack1",
-            "--hostname",
-            "localhost",
-        ];
+        let about = ["--coordinator", &address, "--name", "rack1", "--hostname", "localhost"];
         let args = [&about[..], &[boards.to_str().unwrap()]].concat();
         let exporter = start("labgrid.remote.exporter", &args);
         exporter.says("Exporter ready");
-        let lab = Self {
-            place,
-            python,
-            coordinator: address,
-            _services: [coordinator, exporter],
-        };
+        let lab = Self { place, python, coordinator: address, _services: [coordinator, exporter] };
         // What it exports comes after that; each question takes a while.
-        let exported = || {
-            lab.client(&["resources"])
-                .contains("rack1/at-path/McpHilBoard")
-        };
+        let exported = || lab.client(&["resources"]).contains("rack1/at-path/McpHilBoard");
         assert!((0..100).any(|_| exported()), "nothing is exported");
         for name in ["desk-c3", "at-path"] {
             lab.client(&["-p", name, "create"]);
@@ -163,34 +146,20 @@ fn a_command_gets_the_file_of_the_board_and_the_place_while_it_runs() {
     let Some(lab) = Lab::new() else { return };
     let more = ["--firmware", "image.bin", "--transport", "mqtt", "--"];
     let shows = "cat {} | tee copy.toml; $LABGRID_CLIENT -p desk-c3 show; exit 7";
-    let shows = shows
-        .replace("{}", "\"$0\"")
-        .replace("$LABGRID_CLIENT", "eval $LABGRID_CLIENT");
-    let done = lab.at(
-        "desk-c3",
-        &[&more[..], &["sh", "-c", &shows, "{}"]].concat(),
-    );
+    let shows = shows.replace("{}", "\"$0\"").replace("$LABGRID_CLIENT", "eval $LABGRID_CLIENT");
+    let done = lab.at("desk-c3", &[&more[..], &["sh", "-c", &shows, "{}"]].concat());
     let (out, err) = (text(&done.stdout), text(&done.stderr));
     assert_eq!(done.status.code(), Some(7), "{out}{err}");
-    assert!(
-        out.contains("acquired: ") && !out.contains("acquired: None"),
-        "{out}"
-    );
+    assert!(out.contains("acquired: ") && !out.contains("acquired: None"), "{out}");
     let file: toml::Table = lab.place.read("copy.toml").parse().unwrap();
     let board = file["board"].as_table().unwrap();
     assert_eq!(file["name"].as_str(), Some("desk-c3"));
     assert_eq!(board["serial"].as_str(), Some("F4:12:FA:00:11:22"));
     assert_eq!(board["chip"].as_str(), Some("esp32c3"));
     let image = file["firmware"].as_str().unwrap();
-    assert!(
-        Path::new(image).is_absolute() && image.ends_with("image.bin"),
-        "{image}"
-    );
+    assert!(Path::new(image).is_absolute() && image.ends_with("image.bin"), "{image}");
     // It is free again, although the command failed.
-    assert!(
-        lab.client(&["-p", "desk-c3", "show"])
-            .contains("acquired: None")
-    );
+    assert!(lab.client(&["-p", "desk-c3", "show"]).contains("acquired: None"));
 }
 
 #[test]
@@ -201,10 +170,7 @@ fn a_place_that_somebody_has_or_that_has_no_board_is_trouble_of_the_bench() {
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("cannot acquire `desk-c3`"));
     // Whoever had it has it still.
-    assert!(
-        !lab.client(&["-p", "desk-c3", "show"])
-            .contains("acquired: None")
-    );
+    assert!(!lab.client(&["-p", "desk-c3", "show"]).contains("acquired: None"));
     lab.client(&["-p", "desk-c3", "release"]);
     // A run takes the file, and looks for that board.
     let program = env!("CARGO_BIN_EXE_mcp-hil");
@@ -216,12 +182,6 @@ fn a_place_that_somebody_has_or_that_has_no_board_is_trouble_of_the_bench() {
     lab.client(&["-p", "empty", "create"]);
     let refused = lab.at("empty", &["--", "touch", "ran"]);
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
-    assert!(
-        !lab.place.path("ran").exists(),
-        "the command ran without a board"
-    );
-    assert!(
-        lab.client(&["-p", "empty", "show"])
-            .contains("acquired: None")
-    );
+    assert!(!lab.place.path("ran").exists(), "the command ran without a board");
+    assert!(lab.client(&["-p", "empty", "show"]).contains("acquired: None"));
 }

@@ -1,88 +1,36 @@
 //! Every check is proven twice: the good device has no finding, and for each requirement there is
 //! a mutant of the device that breaks it and is caught.
 //!
-//! `mutants.toml` names, for each mutant, the cases and requirements that kill it, and over which
+//! `src/self_test/mutants.toml` names, for each mutant, the cases and requirements that kill it, and over which
 //! transport where that is not WebSocket. The mutants run against just these cases; what a whole run
 //! finds is what `mcp-hil run --mutant NAME` shows.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+#![cfg(not(feature = "hil"))]
+
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_hil::report::Record;
+use mcp_hil::self_test::{Kill, kills};
 use mcp_hil_core::catalogue::{Catalogue, Level, RuleSet};
+use mcp_hil_record::Record;
 
 /// Runs at one time: they wait more than they work.
 const AT_ONCE: usize = 12;
 
-/// What kills a mutant.
-#[derive(Debug)]
-struct Kill {
-    transport: String,
-    case: String,
-    requirement: String,
-}
-
-impl Kill {
-    /// Reads `case requirement` or `transport case requirement`.
-    fn read(text: &str) -> Self {
-        let words: Vec<&str> = text.split(' ').collect();
-        let (transport, case, requirement) = match words[..] {
-            [case, requirement] => ("websocket", case, requirement),
-            [transport @ ("mqtt" | "both"), case, requirement] => (transport, case, requirement),
-            _ => panic!("`{text}`: expected `case requirement`, perhaps with a transport before"),
-        };
-        Self {
-            transport: transport.to_owned(),
-            case: case.to_owned(),
-            requirement: requirement.to_owned(),
-        }
-    }
-}
-
-/// The kills of each mutant.
-type Kills = BTreeMap<String, Vec<Kill>>;
-
-fn kills() -> Kills {
-    let text = include_str!("mutants.toml");
-    let table: BTreeMap<String, Vec<String>> = toml::from_str(text).expect("mutants.toml is TOML");
-    table
-        .into_iter()
-        .map(|(mutant, kills)| (mutant, kills.iter().map(|kill| Kill::read(kill)).collect()))
-        .collect()
-}
-
-/// Builds the native device once, and gives its program.
-fn native() -> PathBuf {
-    let device = mcp_hil::dut::Dut::parse("native", None).expect("the native device can be built");
-    match device.how {
-        mcp_hil::dut::How::Native { program, .. } => program,
-        other => panic!("the native device is run as {other:?}"),
-    }
-}
-
 /// Runs the program and reads its record back. Rule sets are all in force.
-fn run(native: &Path, name: &str, arguments: &[&str]) -> Record {
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("mutants")
-        .join(name);
+fn run(name: &str, arguments: &[&str]) -> Record {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutants").join(name);
     let _ = std::fs::remove_dir_all(&out);
     let output = Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
-        .env("MCP_HIL_NATIVE", native)
+        .env_remove("MCP_HIL_NATIVE")
         // These runs are no result of the job that they run in.
         .env_remove("GITHUB_ACTIONS")
         .env_remove("GITHUB_STEP_SUMMARY")
         .args(["run", "--dut", "native"])
-        .args([
-            "--rules",
-            "xiaozhi",
-            "--rules",
-            "jsonrpc-2.0",
-            "--rules",
-            "mcp-2024-11-05",
-        ])
+        .args(["--rules", "xiaozhi", "--rules", "jsonrpc-2.0", "--rules", "mcp-2024-11-05"])
         .args(["--seed", "1", "--format", "json", "--out"])
         .arg(&out)
         .args(arguments)
@@ -90,10 +38,7 @@ fn run(native: &Path, name: &str, arguments: &[&str]) -> Record {
         .expect("the program starts");
     let path = out.join("latest/report.json");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
-        panic!(
-            "{name}: no report ({error}): {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
+        panic!("{name}: no report ({error}): {}", String::from_utf8_lossy(&output.stderr))
     });
     let record = Record::read(&text).expect("the report reads back");
     let _ = std::fs::remove_dir_all(&out);
@@ -106,22 +51,15 @@ fn findings(record: &Record) -> BTreeSet<(String, String)> {
         .cases
         .iter()
         .flat_map(|case| {
-            case.findings
-                .iter()
-                .map(|finding| (case.case.clone(), finding.requirement.clone()))
+            case.findings.iter().map(|finding| (case.case.clone(), finding.requirement.clone()))
         })
         .collect()
 }
 
 #[test]
 fn the_good_device_has_no_finding() {
-    let native = native();
     for (transport, cases) in [("websocket", 80), ("mqtt", 80), ("both", 160)] {
-        let record = run(
-            &native,
-            &format!("none-{transport}"),
-            &["--strict", "--transport", transport],
-        );
+        let record = run(&format!("none-{transport}"), &["--strict", "--transport", transport]);
         let told = record.cases.iter().find(|case| !case.findings.is_empty());
         assert!(told.is_none(), "{transport}: {told:#?}");
         assert_eq!(record.summary.exit, 0, "{transport}: {:#?}", record.summary);
@@ -131,10 +69,9 @@ fn the_good_device_has_no_finding() {
 
 #[test]
 fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
-    let native = native();
     let kills = kills();
-    let listed = Command::new(&native)
-        .arg("--list-mutants")
+    let listed = Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
+        .args(["native", "--list-mutants"])
         .output()
         .expect("the device starts");
     let listed: BTreeSet<String> = String::from_utf8_lossy(&listed.stdout)
@@ -145,7 +82,7 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
     let differ: Vec<_> = named.symmetric_difference(&listed).collect();
     assert!(
         differ.is_empty(),
-        "only in one of mutants.toml and `mcp-hil-native --list-mutants`: {differ:?}"
+        "only in one of mutants.toml and `mcp-hil native --list-mutants`: {differ:?}"
     );
 
     let work: Vec<_> = kills.iter().collect();
@@ -154,7 +91,7 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((mutant, wanted)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if !survivals(&native, mutant, wanted).is_empty() {
+                    if !survivals(mutant, wanted).is_empty() {
                         let entry = (mutant, wanted);
                         survivors.lock().expect("no thread panics").push(entry);
                     }
@@ -165,16 +102,13 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
     // Defects in many requests at once show only when they really are in flight at once; on a
     // machine that the others keep busy they may not be. Alone they must.
     let survivors = survivors.into_inner().expect("no thread panics");
-    let alive: Vec<String> = survivors
-        .into_iter()
-        .flat_map(|(mutant, wanted)| survivals(&native, mutant, wanted))
-        .collect();
+    let alive: Vec<String> =
+        survivors.into_iter().flat_map(|(mutant, wanted)| survivals(mutant, wanted)).collect();
     assert!(alive.is_empty(), "{alive:#?}");
 }
 
 #[test]
 fn what_generated_inputs_alone_find_the_scenarios_do_not() {
-    let native = native();
     let kills = kills();
     let generated = |(mutant, wanted): (&String, &Vec<Kill>)| {
         // What comes late comes in whatever case is next, be the cause generated or not.
@@ -187,7 +121,7 @@ fn what_generated_inputs_alone_find_the_scenarios_do_not() {
     assert!(work.len() >= 24, "{work:?}");
     let found = |mutant: &str| {
         let arguments = ["--mutant", mutant, "--cases", "0", "--redial-deadline", "2"];
-        findings(&run(&native, &format!("{mutant}-scripts"), &arguments))
+        findings(&run(&format!("{mutant}-scripts"), &arguments))
     };
     let (next, noticed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -209,7 +143,7 @@ fn what_generated_inputs_alone_find_the_scenarios_do_not() {
 }
 
 /// Runs a mutant against the cases that are to kill it; what did not is told.
-fn survivals(native: &Path, mutant: &str, wanted: &[Kill]) -> Vec<String> {
+fn survivals(mutant: &str, wanted: &[Kill]) -> Vec<String> {
     let transports: BTreeSet<&str> = wanted.iter().map(|kill| &*kill.transport).collect();
     let mut alive = Vec::new();
     for transport in transports {
@@ -225,7 +159,7 @@ fn survivals(native: &Path, mutant: &str, wanted: &[Kill]) -> Vec<String> {
             arguments.extend(["--only", "arguments/missing", "--only", "vision/before"]);
             arguments.extend(["--only", "properties/methods"]);
         }
-        let found = findings(&run(native, &format!("{mutant}-{transport}"), &arguments));
+        let found = findings(&run(&format!("{mutant}-{transport}"), &arguments));
         let killed = |kill: &&Kill| {
             found.iter().any(|(case, broken)| {
                 *broken == kill.requirement && case.starts_with(kill.case.as_str())
@@ -241,11 +175,8 @@ fn survivals(native: &Path, mutant: &str, wanted: &[Kill]) -> Vec<String> {
 fn every_requirement_has_a_mutant() {
     let files = mcp_hil_scenarios::requirements().iter().copied();
     let catalogue = Catalogue::load(files, RuleSet::ALL.map(|(_, set)| set)).expect("it loads");
-    let killed: BTreeSet<String> = kills()
-        .into_values()
-        .flatten()
-        .map(|kill| kill.requirement)
-        .collect();
+    let killed: BTreeSet<String> =
+        kills().into_values().flatten().map(|kill| kill.requirement).collect();
     let unproven: Vec<&str> = catalogue
         .iter()
         .filter(|requirement| requirement.level != Level::May && !killed.contains(&requirement.id))

@@ -1,5 +1,7 @@
 //! The program as its users see it: what it prints, what it writes, how it exits.
 
+#![cfg(not(feature = "hil"))]
+
 #[path = "program/refusals.rs"]
 mod refusals;
 mod support;
@@ -11,39 +13,22 @@ use serde_json::Value;
 use support::{Place, files, native};
 
 #[test]
-fn one_command_builds_starts_and_judges_the_native_device() {
+fn one_command_starts_and_judges_the_native_device() {
     let place = Place::new();
-    let done = place
-        .hil(["run"])
-        .without_env("MCP_HIL_NATIVE")
-        .end()
-        .exits(0);
+    let done = place.hil(["run"]).end().exits(0);
     let first = done.stdout.lines().next().unwrap();
-    assert!(
-        first.contains("native") && first.contains("simulation, no board attached"),
-        "{first}"
-    );
+    assert!(first.contains("native") && first.contains("simulation, no board attached"), "{first}");
     assert!(done.stdout.contains(" Summary ["), "{done}");
     assert_eq!(done.stderr, "", "nothing to talk about\n{done}");
     let report = place.both_reports();
-    assert_eq!(
-        report["run"]["duts"][0]["fidelity"],
-        "simulation, no board attached"
-    );
+    assert_eq!(report["run"]["duts"][0]["fidelity"], "simulation, no board attached");
     let summary = &report["summary"];
-    assert_eq!(
-        (&summary["exit"], &summary["failed"]),
-        (&0.into(), &0.into())
-    );
+    assert_eq!((&summary["exit"], &summary["failed"]), (&0.into(), &0.into()));
     assert!(summary["unexercised"].as_array().unwrap().is_empty());
     assert_eq!(summary["required"], summary["exercised"]);
     // `latest` is a link, so that it can be named in a script and moves on.
     assert!(place.latest().symlink_metadata().unwrap().is_symlink());
-    assert!(
-        place
-            .read("target/mcp-hil/latest/console.log")
-            .contains("MCP: ")
-    );
+    assert!(place.read("target/mcp-hil/latest/console.log").contains("MCP: "));
     for case in report["cases"].as_array().unwrap() {
         let Some(name) = case["transcript"].as_str() else {
             continue;
@@ -60,10 +45,7 @@ fn one_command_builds_starts_and_judges_the_native_device() {
 #[test]
 fn only_what_was_selected_runs() {
     let place = Place::new();
-    place
-        .hil(["run", "--only", "ids/", "--only", "volume/up"])
-        .end()
-        .exits(0);
+    place.hil(["run", "--only", "ids/", "--only", "volume/up"]).end().exits(0);
     let report = place.report();
     let cases: Vec<&str> = report["cases"]
         .as_array()
@@ -71,57 +53,37 @@ fn only_what_was_selected_runs() {
         .iter()
         .map(|case| case["case"].as_str().unwrap())
         .collect();
-    let planned = cases
-        .iter()
-        .filter(|case| !["session/bring-up", "session/close"].contains(case));
+    let planned = cases.iter().filter(|case| !["session/bring-up", "session/close"].contains(case));
     assert!(
-        planned
-            .clone()
-            .all(|case| case.starts_with("ids/") || *case == "volume/up"),
+        planned.clone().all(|case| case.starts_with("ids/") || *case == "volume/up"),
         "{cases:?}"
     );
     assert!(planned.count() >= 9, "{cases:?}");
     assert_eq!(report["run"]["cases"], cases.len());
     assert!(cases.contains(&"volume/up"));
     // A requirement selects the cases that judge it.
-    place
-        .hil(["run", "--only", "ids.zero"])
-        .end()
-        .exits(0)
-        .prints(&["ids/integers"]);
+    place.hil(["run", "--only", "ids.zero"]).end().exits(0).prints(&["ids/integers"]);
 }
 
 #[test]
 fn junit_goes_where_it_is_wanted() {
     let place = Place::new();
-    place
-        .hil(["run", "--only", "ids/", "--junit", "deep/er/results.xml"])
-        .end()
-        .exits(0);
+    place.hil(["run", "--only", "ids/", "--junit", "deep/er/results.xml"]).end().exits(0);
     let own = place.read("target/mcp-hil/latest/junit.xml");
     assert_eq!(place.read("deep/er/results.xml"), own);
-    assert!(
-        own.contains("<testsuite") && own.contains("ids/integers"),
-        "{own}"
-    );
+    assert!(own.contains("<testsuite") && own.contains("ids/integers"), "{own}");
 }
 
 #[test]
 fn events_are_json_one_a_line() {
     let place = Place::new();
-    let done = place
-        .hil(["run", "--only", "ids/", "--format", "json"])
-        .end()
-        .exits(0);
+    let done = place.hil(["run", "--only", "ids/", "--format", "json"]).end().exits(0);
     let events = done.events();
     assert_eq!(events[0]["event"], "run-started");
     assert_eq!(events[0]["schema"], 1);
     assert_eq!(events[1]["event"], "dut-ready");
     let last = events.last().unwrap();
-    assert_eq!(
-        (&last["event"], &last["exit"]),
-        (&"run-finished".into(), &0.into())
-    );
+    assert_eq!((&last["event"], &last["exit"]), (&"run-finished".into(), &0.into()));
     assert_eq!(done.stderr, "");
 }
 
@@ -138,6 +100,12 @@ fn normalised(mut report: Value) -> String {
                         members.remove(name);
                     }
                 }
+                // How small a failure became has a limit in time, too.
+                if members.contains_key("input") {
+                    for name in ["to", "steps", "cut_short", "requirements"] {
+                        members.remove(name);
+                    }
+                }
                 members.values_mut().for_each(clean);
             }
             Value::Array(items) => items.iter_mut().for_each(clean),
@@ -145,6 +113,7 @@ fn normalised(mut report: Value) -> String {
         }
     }
     let run = report["run"]["run"].as_str().unwrap().to_owned();
+    report["summary"].as_object_mut().unwrap().remove("timing");
     clean(&mut report);
     // Files of the run are named by their paths.
     let text = serde_json::to_string_pretty(&report).unwrap();
@@ -156,7 +125,12 @@ fn the_same_seed_gives_the_same_report() {
     let run = || {
         let place = Place::new();
         place
-            .hil(["run", "--seed", "7", "--mutant", "error-code-string"])
+            // On a busy machine time would end what is generated sooner. One property shows it, and makes it small.
+            .hil(
+                ["run", "--seed", "7", "--max-time", "1h"]
+                    .into_iter()
+                    .chain(["--mutant", "id-int32-saturated"]),
+            )
             .end()
             .exits(1);
         normalised(place.report())
@@ -171,75 +145,42 @@ fn the_same_seed_gives_the_same_report() {
 #[test]
 fn a_broken_should_fails_only_when_it_is_strict() {
     let place = Place::new();
-    let args = [
-        "run",
-        "--mutant",
-        "list-user-tools-unmarked",
-        "--only",
-        "list/",
-        "--verbose",
-    ];
-    let done = place
-        .hil(args)
-        .end()
-        .exits(0)
-        .prints(&["list.user-tools-marked", "SHOULD"]);
+    let args = ["run", "--mutant", "list-user-tools-unmarked", "--only", "list/", "--verbose"];
+    let done = place.hil(args).end().exits(0).prints(&["list.user-tools-marked", "SHOULD"]);
     assert!(!done.stdout.contains("FAIL"), "{done}");
     let done = place.hil(args.iter().chain(&["--strict"])).end().exits(1);
     let done = done.prints(&["FAIL", "list.user-tools-marked"]);
-    let repro = done
-        .stdout
-        .lines()
-        .find(|line| line.contains("repro"))
-        .unwrap();
+    let repro = done.stdout.lines().find(|line| line.contains("repro")).unwrap();
     assert!(repro.contains("--strict"), "{repro}");
 }
 
 #[test]
 fn a_failure_shows_what_a_bug_report_needs() {
     let place = Place::new();
-    let args = [
-        "run",
-        "--mutant",
-        "error-code-missing",
-        "--only",
-        "errors/method-not-found",
-    ];
+    let args = ["run", "--mutant", "error-code-missing", "--only", "errors/method-not-found"];
     place.hil(args).end().exits(1).prints(&[
         "simulation with a seeded defect",
         "FAIL",
-        "requirement  errors.",
+        "errors.code-integer",
+        "requirement  ",
         "expected ",
         "received ",
         "sent ",
         "repro        mcp-hil run --dut native --mutant error-code-missing --only errors/method-not-found",
     ]);
-    assert!(
-        place
-            .read("target/mcp-hil/latest/junit.xml")
-            .contains("<failure")
-    );
+    assert!(place.read("target/mcp-hil/latest/junit.xml").contains("<failure"));
 }
 
 #[test]
 fn other_folders_for_runs_and_other_devices() {
     let place = Place::new();
     let dut = format!("exec:'{}'", native().display());
-    place
-        .hil(["run", "--dut", &dut, "--only", "ids/", "--out", "runs/here"])
-        .end()
-        .exits(0);
+    place.hil(["run", "--dut", &dut, "--only", "ids/", "--out", "runs/here"]).end().exits(0);
     assert!(place.path("runs/here/latest/report.json").exists());
     assert!(!place.path("target").exists());
     // Runs within one second have folders of their own.
-    place
-        .hil(["run", "--dut", &dut, "--only", "ids/", "--out", "runs/here"])
-        .end()
-        .exits(0);
-    assert_eq!(
-        std::fs::read_dir(place.path("runs/here")).unwrap().count(),
-        3
-    );
+    place.hil(["run", "--dut", &dut, "--only", "ids/", "--out", "runs/here"]).end().exits(0);
+    assert_eq!(std::fs::read_dir(place.path("runs/here")).unwrap().count(), 3);
 }
 
 #[test]
@@ -247,15 +188,7 @@ fn a_device_is_told_where_to_dial_by_its_environment() {
     let place = Place::new();
     let dut = format!("exec:env | grep ^MCP_HIL_; exec '{}'", native().display());
     place
-        .hil([
-            "run",
-            "--dut",
-            &dut,
-            "--only",
-            "ids/",
-            "--token",
-            "a-token-to-find",
-        ])
+        .hil(["run", "--dut", &dut, "--only", "ids/", "--token", "a-token-to-find"])
         .end()
         .exits(0);
     let console = place.read("target/mcp-hil/latest/console.log");
@@ -275,27 +208,15 @@ fn the_token_is_written_nowhere(#[case] argument: bool) {
     const TOKEN: &str = "s3cret-t0ken-0123456789";
     let place = Place::new();
     // A device that tells it to everybody.
-    let dut = format!(
-        "exec:env; echo \"I have $MCP_HIL_WS_TOKEN\"; exec '{}'",
-        native().display()
-    );
-    let args = [
-        "run", "--dut", &dut, "--format", "json", "--junit", "own.xml",
-    ];
+    let dut = format!("exec:env; echo \"I have $MCP_HIL_WS_TOKEN\"; exec '{}'", native().display());
+    let args = ["run", "--dut", &dut, "--format", "json", "--junit", "own.xml"];
     let done = match argument {
         true => place.hil(args.iter().chain(&["--token", TOKEN])).end(),
         false => place.hil(args).env("MCP_HIL_TOKEN", TOKEN).end(),
     };
     let done = done.exits(0);
-    assert!(
-        place
-            .read("target/mcp-hil/latest/console.log")
-            .contains("I have ${MCP_HIL_WS_TOKEN}")
-    );
-    assert!(
-        !done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN),
-        "{done}"
-    );
+    assert!(place.read("target/mcp-hil/latest/console.log").contains("I have ${MCP_HIL_WS_TOKEN}"));
+    assert!(!done.stdout.contains(TOKEN) && !done.stderr.contains(TOKEN), "{done}");
     // The token of pictures is made up, and told to the device alone.
     assert!(
         place
@@ -313,13 +234,7 @@ fn the_token_is_written_nowhere(#[case] argument: bool) {
 #[test]
 fn list_and_explain_need_no_device() {
     let place = Place::new();
-    let hil = |args: &[&str]| {
-        place
-            .hil(args)
-            .env("MCP_HIL_NATIVE", "/nowhere")
-            .end()
-            .exits(0)
-    };
+    let hil = |args: &[&str]| place.hil(args).env("MCP_HIL_NATIVE", "/nowhere").end().exits(0);
     let cases = hil(&["list"]).stdout;
     assert!(cases.lines().count() > 50, "{cases}");
     let requirements = hil(&["list", "--requirements"]).stdout;
@@ -340,31 +255,13 @@ fn list_and_explain_need_no_device() {
 fn a_full_disk_does_not_cost_the_verdict() {
     let place = Place::new();
     let run = ["run", "--only", "ids/"];
-    let done = place
-        .hil(run.iter().chain(&["--junit", "/dev/full"]))
-        .end()
-        .exits(3);
-    done.prints(&[" Summary ["])
-        .says(&["cannot write /dev/full"]);
+    let done = place.hil(run.iter().chain(&["--junit", "/dev/full"])).end().exits(3);
+    done.prints(&[" Summary ["]).says(&["cannot write /dev/full"]);
     place.both_reports();
-    let args = [
-        "--junit",
-        "/dev/full",
-        "--mutant",
-        "error-code-string",
-        "--only",
-        "errors/",
-    ];
-    place
-        .hil(run.iter().chain(&args))
-        .end()
-        .exits(1)
-        .prints(&["FAIL"]);
+    let args = ["--junit", "/dev/full", "--mutant", "error-code-string", "--only", "errors/"];
+    place.hil(run.iter().chain(&args)).end().exits(1).prints(&["FAIL"]);
     // Not even standard output: the record is there all the same.
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let done = place.hil(run).stdout(full).end();
     done.says(&["cannot write standard output"]);
     assert_eq!(place.both_reports()["summary"]["exit"], 0);
@@ -377,16 +274,10 @@ fn a_reader_who_goes_away_changes_nothing(#[case] format: &str) {
     let place = Place::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let run = place
-        .hil(["run", "--only", "ids/", "--format", format])
-        .stdout(Stdio::from(writer));
+    let run = place.hil(["run", "--only", "ids/", "--format", format]).stdout(Stdio::from(writer));
     run.end().exits(0);
     assert_eq!(place.both_reports()["summary"]["exit"], 0);
-    for args in [
-        &["list"][..],
-        &["explain", "ids.zero"],
-        &["replay", "target/mcp-hil/latest"],
-    ] {
+    for args in [&["list"][..], &["explain", "ids.zero"], &["replay", "target/mcp-hil/latest"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         place.hil(args).stdout(Stdio::from(writer)).end().exits(0);

@@ -1,5 +1,7 @@
 //! What the reports say: every visible line, the record, and JUnit as its readers see it.
 
+#![cfg(not(feature = "hil"))]
+
 #[path = "report/answers.rs"]
 mod answers;
 #[path = "report/data.rs"]
@@ -8,6 +10,10 @@ mod data;
 mod github;
 #[path = "report/junit.rs"]
 mod junit;
+#[path = "../boards/tests/missing/mod.rs"]
+mod missing;
+#[path = "report/schema.rs"]
+mod schema;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,21 +24,22 @@ use data::{
     Shared, case, each_status, green, mixed, no_code, no_description, record, shown, started,
     style, whole_run,
 };
-use mcp_hil::event::{CaseReport, DutInfo, Event, RunStarted, Summary};
-use mcp_hil::report::{
-    Ndjson, Progress, ReadError, Record, RecordFile, Reporter, Reporters, Style, Terminal,
-    exit_meaning,
-};
 use mcp_hil_core::verdict::{Finding, Verdict};
+use mcp_hil_record::Ndjson;
+use mcp_hil_record::ReadError;
+use mcp_hil_record::Record;
+use mcp_hil_record::ReportFile;
+use mcp_hil_record::Reporter;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::event::{CaseReport, DutInfo, Event, RunStarted, Summary};
+use mcp_hil_report::{Progress, Style, Terminal, exit_meaning};
 
 #[test]
 fn every_status_has_its_line() {
     let text = shown(style(), &whole_run());
     insta::assert_snapshot!("statuses", text);
     // Status lines of long names may be longer; what is explained below them is not.
-    let rows = text
-        .lines()
-        .filter(|line| line.starts_with(&" ".repeat(13)));
+    let rows = text.lines().filter(|line| line.starts_with(&" ".repeat(13)));
     for row in rows.filter(|row| !row.contains("repro")) {
         assert!(row.chars().count() <= 80, "more than 80 columns: {row}");
     }
@@ -40,45 +47,33 @@ fn every_status_has_its_line() {
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    let colourful = shown(
-        Style {
-            color: true,
-            ..style()
-        },
-        &whole_run(),
-    );
+    let colourful = shown(Style { color: true, ..style() }, &whole_run());
     let plain: String = colourful
         .split('\u{1b}')
         .enumerate()
-        .map(|(at, part)| {
-            if at == 0 {
-                part
-            } else {
-                part.split_once('m').unwrap().1
-            }
-        })
+        .map(|(at, part)| if at == 0 { part } else { part.split_once('m').unwrap().1 })
         .collect();
     // Labels without colour lose the spaces at the end of their line, which nobody sees.
-    let trimmed: String = plain
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
+    let trimmed: String = plain.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
     assert_eq!(trimmed, shown(style(), &whole_run()));
     insta::assert_snapshot!("colours", colourful.replace('\u{1b}', "ESC"));
 }
 
 #[test]
 fn verbose_tells_what_was_counted_only() {
-    insta::assert_snapshot!(
-        "verbose",
-        shown(
-            Style {
-                verbose: true,
-                ..style()
-            },
-            &each_status()
-        )
-    );
+    insta::assert_snapshot!("verbose", shown(Style { verbose: true, ..style() }, &each_status()));
+}
+
+#[test]
+fn quiet_tells_what_went_wrong_and_the_sum() {
+    let quiet = Style { quiet: true, ..style() };
+    let text = shown(quiet, &whole_run());
+    for word in ["FAIL", "INCONC", "ERROR", "Summary", "Starting"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    for word in ["PASS [", "WARN [", "KNOWN [", "N/A [", "Ready ["] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
 }
 
 #[test]
@@ -96,25 +91,16 @@ fn a_failure_holds_all_that_a_bug_report_needs() {
         Finding { received: String::new(), known: true, ..no_code() },
         no_description(),
     ];
-    let case = CaseReport {
-        findings,
-        ..case("errors/unknown-method", Verdict::Fail)
-    };
+    let case = CaseReport { findings, ..case("errors/unknown-method", Verdict::Fail) };
     insta::assert_snapshot!("failure", shown(style(), &[Event::CaseFinished(case)]));
 }
 
 #[test]
 fn the_same_evidence_is_printed_once() {
     let failed = |id: &str, findings: Vec<Finding>| {
-        Event::CaseFinished(CaseReport {
-            findings,
-            ..case(id, Verdict::Fail)
-        })
+        Event::CaseFinished(CaseReport { findings, ..case(id, Verdict::Fail) })
     };
-    let otherwise = Finding {
-        expected: "error.code is -32601".into(),
-        ..no_code()
-    };
+    let otherwise = Finding { expected: "error.code is -32601".into(), ..no_code() };
     let elsewhere = CaseReport {
         dut: "s3-bench".into(),
         transport: "mqtt".into(),
@@ -136,15 +122,9 @@ fn the_same_evidence_is_printed_once() {
 
 #[test]
 fn a_late_answer_revises_the_line() {
-    let late = Finding {
-        late: true,
-        ..no_code()
-    };
+    let late = Finding { late: true, ..no_code() };
     let revised = |findings: Vec<Finding>| {
-        Event::CaseRevised(CaseReport {
-            findings,
-            ..case("ids/zero", Verdict::Fail)
-        })
+        Event::CaseRevised(CaseReport { findings, ..case("ids/zero", Verdict::Fail) })
     };
     insta::assert_snapshot!(
         "late",
@@ -183,16 +163,7 @@ fn summaries_say_what_a_run_comes_to() {
         ("failed", mixed()),
         ("nothing ran", nothing),
         ("bench error", bench),
-        (
-            "interrupted",
-            Summary {
-                cases: 12,
-                passed: 12,
-                interrupted: true,
-                exit: 130,
-                ..green()
-            },
-        ),
+        ("interrupted", Summary { cases: 12, passed: 12, interrupted: true, exit: 130, ..green() }),
         (
             "stale",
             Summary {
@@ -204,15 +175,7 @@ fn summaries_say_what_a_run_comes_to() {
                 ..green()
             },
         ),
-        (
-            "unexercised",
-            Summary {
-                exercised: 116,
-                unexercised,
-                exit: 1,
-                ..green()
-            },
-        ),
+        ("unexercised", Summary { exercised: 116, unexercised, exit: 1, ..green() }),
     ];
     let mut text = String::new();
     for (name, summary) in summaries {
@@ -226,11 +189,7 @@ fn summaries_say_what_a_run_comes_to() {
 
 #[test]
 fn the_first_lines_name_every_device() {
-    let mut run = RunStarted {
-        strict: true,
-        cases: 1,
-        ..started()
-    };
+    let mut run = RunStarted { strict: true, cases: 1, ..started() };
     run.duts.push(DutInfo {
         name: "s3-bench".into(),
         target: "exec".into(),
@@ -238,6 +197,8 @@ fn the_first_lines_name_every_device() {
         fidelity: "a program of yours".into(),
         level: "host process".into(),
         cannot_show: Vec::new(),
+        reference: false,
+        in_place_of: None,
     });
     insta::assert_snapshot!(
         "devices",
@@ -245,9 +206,7 @@ fn the_first_lines_name_every_device() {
             style(),
             &[
                 Event::RunStarted(run),
-                Event::Notice {
-                    text: "limit MAX_PAGES (100) struck\u{7}".into()
-                },
+                Event::Notice { text: "limit MAX_PAGES (100) struck\u{7}".into() },
                 Event::CaseFinished(case("list/pagination", Verdict::Pass)),
             ]
         )
@@ -269,16 +228,48 @@ fn progress_is_erased_before_each_line() {
     ];
     let terminal = Shared::default();
     let progress = Progress::with_clock(terminal.clone(), 80, false, || Duration::ZERO);
-    let report = Terminal::new(terminal.clone(), terminal.clone(), style());
+    // Otherwise a case that passed has no line on a terminal.
+    let style = Style { verbose: true, ..style() };
+    let report = Terminal::new(terminal.clone(), terminal.clone(), style);
     let mut report = report.live(progress);
     for event in &events {
         report.event(event).unwrap();
     }
     let text = terminal.text();
-    insta::assert_snapshot!(
-        "progress",
-        text.replace('\u{1b}', "ESC").replace('\r', "CR")
-    );
+    insta::assert_snapshot!("progress", text.replace('\u{1b}', "ESC").replace('\r', "CR"));
+}
+
+#[test]
+fn a_terminal_keeps_only_what_must_be_read() {
+    let red = |id: String| {
+        let findings = vec![no_code()];
+        Event::CaseFinished(CaseReport { findings, ..case(&id, Verdict::Fail) })
+    };
+    let mut events = vec![Event::RunStarted(started())];
+    events.extend((0..60).map(|at| Event::CaseFinished(case(&format!("ids/{at}"), Verdict::Pass))));
+    events.extend((0..50).map(|at| red(format!("errors/{at}"))));
+    let late = Finding { late: true, ..no_code() };
+    let revised = CaseReport { findings: vec![late], ..case("errors/0", Verdict::Fail) };
+    events.extend((0..20).map(|_| Event::CaseRevised(revised.clone())));
+    events.push(Event::RunFinished(data::ended(&events, mixed())));
+    let kept = |live: bool| {
+        let text = Shared::default();
+        let mut report = Terminal::new(text.clone(), text.clone(), style());
+        if live {
+            let line = Shared::default();
+            report = report.live(Progress::with_clock(line, 80, false, || Duration::ZERO));
+        }
+        events.iter().for_each(|event| report.event(event).unwrap());
+        text.text()
+    };
+    let (terminal, log) = (kept(true), kept(false));
+    let of = |text: &str, word: &str| text.lines().filter(|line| line.starts_with(word)).count();
+    assert_eq!((of(&terminal, "    PASS"), of(&terminal, "    FAIL")), (0, 4), "{terminal}");
+    assert!(terminal.contains("and 47 more lines of cases that did not pass\n"), "{terminal}");
+    assert!(terminal.contains("cases        50: errors/0, "), "{terminal}");
+    assert!(terminal.lines().count() <= 40, "{terminal}");
+    // A log has every case, and each thing about it once.
+    assert_eq!((of(&log, "    PASS"), of(&log, "    FAIL")), (60, 51), "{log}");
 }
 
 #[test]
@@ -306,10 +297,7 @@ fn progress_tells_rate_and_time_left() {
         pass(&[Event::RunStarted(started())]),
         " Running [   1/41  ] waiting for the device"
     );
-    assert_eq!(
-        pass(&[begin("ids/a")]),
-        " Running [   1/41  ] native/ws  ids/a"
-    );
+    assert_eq!(pass(&[begin("ids/a")]), " Running [   1/41  ] native/ws  ids/a");
     // One case says nothing about the others.
     pass(&[end("ids/a"), begin("ids/b"), end("ids/b"), begin("ids/c")]);
     seconds.store(1, Ordering::Relaxed);
@@ -385,21 +373,15 @@ fn a_reporter_that_cannot_write_stops_no_other() {
     let mut reporters = Reporters::new(talk.clone());
     reporters.add("standard output", Terminal::new(Pipe(1), Pipe(0), style()));
     reporters.add("the stream", Ndjson::new(stream.clone()));
-    reporters.add("report.json", RecordFile::new("/dev/null/report.json"));
+    reporters.add("report.json", ReportFile::record("/dev/null/report.json"));
     whole_run().iter().for_each(|event| reporters.event(event));
 
     assert_eq!(stream.text().lines().count(), whole_run().len());
-    let failures: Vec<_> = reporters
-        .failures()
-        .map(|(name, error)| (name, error.kind()))
-        .collect();
+    let failures: Vec<_> = reporters.failures().map(|(name, error)| (name, error.kind())).collect();
     assert_eq!(failures[0], ("standard output", io::ErrorKind::BrokenPipe));
     assert_eq!(failures[1].0, "report.json");
     assert_eq!(talk.text().lines().count(), 2, "{}", talk.text());
-    assert!(
-        talk.text()
-            .starts_with("mcp-hil: cannot write standard output: ")
-    );
+    assert!(talk.text().starts_with("mcp-hil: cannot write standard output: "));
 }
 
 #[test]
@@ -417,11 +399,8 @@ fn the_stream_reads_back_as_the_same_events() {
     let mut stream = Ndjson::new(out.clone());
     let events = whole_run();
     events.iter().for_each(|event| stream.event(event).unwrap());
-    let back: Vec<Event> = out
-        .text()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let back: Vec<Event> =
+        out.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(format!("{back:?}"), format!("{events:?}"));
 }
 
@@ -429,17 +408,9 @@ fn the_stream_reads_back_as_the_same_events() {
 fn the_record_holds_the_last_word_on_each_case() {
     let mut events = whole_run();
     let end = events.pop().unwrap();
-    let revised = CaseReport {
-        findings: vec![no_code()],
-        ..case("list/pagination", Verdict::Fail)
-    };
-    events.extend([
-        Event::CaseRevised(revised),
-        Event::Notice {
-            text: "late".into(),
-        },
-        end,
-    ]);
+    let revised =
+        CaseReport { findings: vec![no_code()], ..case("list/pagination", Verdict::Fail) };
+    events.extend([Event::CaseRevised(revised), Event::Notice { text: "late".into() }, end]);
     let record = record(&events);
     assert_eq!(record.cases.len(), 7);
     assert_eq!(
@@ -451,14 +422,8 @@ fn the_record_holds_the_last_word_on_each_case() {
     record.write(&mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.starts_with("{\n  \"schema\": 1,\n") && text.ends_with("}\n"));
-    assert_eq!(
-        format!("{:?}", Record::read(&text).unwrap()),
-        format!("{record:?}")
-    );
+    assert_eq!(format!("{:?}", Record::read(&text).unwrap()), format!("{record:?}"));
     let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
-    assert!(matches!(
-        Record::read(&newer),
-        Err(ReadError::Schema { found: 2 })
-    ));
+    assert!(matches!(Record::read(&newer), Err(ReadError::Schema { found: 2 })));
     assert!(matches!(Record::read("[]"), Err(ReadError::Json(_))));
 }

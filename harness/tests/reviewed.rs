@@ -1,6 +1,8 @@
 //! `mcp-hil run --snapshots`: a device that says what it said passes, and what changed is told in the words
 //! of those who read it, left for review, and written only where that was asked for.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -28,12 +30,7 @@ fn place(dut: &str) -> Place {
 
 /// A run of a few cases, outside of CI.
 fn hil(place: &Place, args: &[&str]) -> Hil {
-    let only = [
-        "call/unknown-tool",
-        "errors/method-not-found",
-        "list/",
-        "volume/workflow",
-    ];
+    let only = ["call/unknown-tool", "errors/method-not-found", "list/", "volume/workflow"];
     let only = only.iter().flat_map(|case| ["--only", case]);
     all(place, &only.chain(args.iter().copied()).collect::<Vec<_>>())
 }
@@ -74,10 +71,7 @@ const UNKNOWN_TOOL: &str = "native/call/unknown-tool.snap.new";
 #[test]
 fn a_device_that_says_what_it_said_passes() {
     let place = place("native");
-    let done = hil(&place, &["--transport", "both"])
-        .env("CI", "true")
-        .end()
-        .exits(0);
+    let done = hil(&place, &["--transport", "both"]).env("CI", "true").end().exits(0);
     done.prints(&["answers      8 as reviewed\n"]);
     assert_eq!(pending(&place), [""; 0]);
     let report = place.both_reports();
@@ -105,7 +99,7 @@ fn a_changed_answer_is_told_and_left_for_review() {
         "snapshots/native/call/unknown-tool.snap.new",
         "`cargo insta review`",
         "7 as reviewed, 1 changed",
-        "1: answers are not as reviewed",
+        "1: answers differ from the reviewed ones",
     ]);
     assert_eq!(pending(&place), [UNKNOWN_TOOL]);
     // What a tool for review accepts is the answer as it was, from the scenario that asks for it.
@@ -119,10 +113,7 @@ fn a_changed_answer_is_told_and_left_for_review() {
     assert_eq!(answer["state"], "changed");
     assert_eq!(answer["changes"][0]["kind"], "error code changed");
     let junit = place.read("target/mcp-hil/latest/junit.xml");
-    assert!(
-        junit.contains("answer changed: call/unknown-tool: error code changed"),
-        "{junit}"
-    );
+    assert!(junit.contains("answer changed: call/unknown-tool: error code changed"), "{junit}");
 }
 
 /// Both of them change the code; what else a seeded difference does to the spelling of answers is not
@@ -140,10 +131,7 @@ fn a_device_that_is_to_differ_is_compared_when_asked(
     assert!(!done.stdout.contains("as reviewed"), "{done}");
     assert_eq!(pending(&place), [""; 0]);
     let done = hil(&place, &[kind, name, "--snapshots", "check"]).end();
-    done.exits(1).prints(&[
-        &format!("error code changed: {codes}"),
-        "answers are not as",
-    ]);
+    done.exits(1).prints(&[&format!("error code changed: {codes}"), "answers differ from the"]);
     assert!(pending(&place).contains(&UNKNOWN_TOOL.to_owned()));
 }
 
@@ -187,10 +175,7 @@ fn an_answer_that_nobody_has_reviewed_is_left_for_review_and_passes_no_ci() {
     let done = hil(&place, &[]).env("CI", "true").end().exits(1);
     done.prints(&["     NEW [ answer ] native/ws    call/unknown-tool"]);
     assert_eq!(pending(&place), [""; 0]);
-    hil(&place, &[])
-        .end()
-        .exits(0)
-        .prints(&["7 as reviewed, 1 not reviewed yet"]);
+    hil(&place, &[]).end().exits(0).prints(&["7 as reviewed, 1 not reviewed yet"]);
     assert_eq!(pending(&place), [UNKNOWN_TOOL]);
     // What is accepted is what a tool for review makes of it: the same file with the other name.
     let accepted = place.path("snapshots/native/call/unknown-tool.snap");
@@ -207,17 +192,12 @@ fn a_reviewed_answer_that_no_step_asks_for_does_not_conform() {
     hil(&place, &[]).end().exits(0);
     all(&place, &[]).end().exits(1).prints(&[
         "    GONE [ answer ] native       call/no-such-step",
-        "no step asks for it any more",
+        "no step refers to it any more",
         "18 as reviewed, 1 gone",
     ]);
     // A device that no longer has what a case needs has lost its answers.
-    let done = all(
-        &place,
-        &["--variant", "set-volume-only", "--snapshots", "check"],
-    )
-    .end();
-    done.exits(1)
-        .prints(&["    GONE [ answer ] native       volume/mute"]);
+    let done = all(&place, &["--variant", "set-volume-only", "--snapshots", "check"]).end();
+    done.exits(1).prints(&["    GONE [ answer ] native       volume/mute"]);
 }
 
 #[test]
@@ -226,25 +206,17 @@ fn a_board_has_only_what_differs_from_its_family() {
     let file = "name = \"bench\"\ntarget = \"native\"\n[snapshots]\nfamily = \"native\"\n";
     place.write("bench.toml", file);
     let bench = ["--dut", "bench.toml"];
-    hil(&place, &bench)
-        .end()
-        .exits(0)
-        .prints(&["8 as reviewed\n"]);
+    hil(&place, &bench).end().exits(0).prints(&["8 as reviewed\n"]);
     assert!(!place.path("snapshots/bench").exists());
 
     // Its own answer counts, where it has one.
     let own = place.read("snapshots/native/call/unknown-tool.snap");
-    place.write(
-        "snapshots/bench/call/unknown-tool.snap",
-        own.replace("-32602", "-32000"),
-    );
+    place.write("snapshots/bench/call/unknown-tool.snap", own.replace("-32602", "-32000"));
     let done = hil(&place, &bench).end().exits(1);
     done.prints(&["error code changed: -32000 -> -32602"]);
     assert_eq!(pending(&place), ["bench/call/unknown-tool.snap.new"]);
     // What is as in the family is not kept twice.
-    hil(&place, &[&bench[..], &["--snapshots", "update"]].concat())
-        .end()
-        .exits(0);
+    hil(&place, &[&bench[..], &["--snapshots", "update"]].concat()).end().exits(0);
     assert_eq!(under(&place, "snapshots/bench", ""), [""; 0]);
 
     // A difference goes to the board, not to its family.
@@ -255,41 +227,28 @@ fn a_board_has_only_what_differs_from_its_family() {
     done.prints(&["message changed: \"No such cursor"]);
     assert_eq!(pending(&place), ["bench/list/cursor-unknown.snap.new"]);
 
-    place.write(
-        "bench.toml",
-        file.replace("family = \"native\"", "family = \"natvie\""),
-    );
-    hil(&place, &bench)
-        .end()
-        .exits(2)
-        .says(&["family = \"natvie\""]);
+    place.write("bench.toml", file.replace("family = \"native\"", "family = \"natvie\""));
+    hil(&place, &bench).end().exits(2).says(&["family = \"natvie\""]);
 }
 
 /// The reference device on another body: what its file says is in force, also for who names the target
 /// without that file, and what it has of its own is all that differs.
 #[test]
 fn the_emulated_board_differs_from_its_family_in_its_folder_only() {
-    let emulator = "qemu-system-riscv32";
-    if std::process::Command::new(emulator)
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        let required = std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_some();
-        assert!(!required, "{emulator} is required here, and not installed");
-        eprintln!("NOT RUN: {emulator} is not installed");
+    if !support::qemu() {
         return;
     }
     let place = place("native");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let own = root.join("snapshots/qemu");
     let files = support::files(&own);
-    let names: Vec<_> = files
-        .iter()
-        .map(|path| path.strip_prefix(&own).unwrap())
-        .collect();
+    let names: Vec<_> = files.iter().map(|path| path.strip_prefix(&own).unwrap()).collect();
     assert!(
-        !names.is_empty() && names.iter().all(|name| name.starts_with("initialize")),
+        !names.is_empty()
+            && names.iter().all(|name| {
+                name.starts_with("initialize")
+                    || name.to_string_lossy().starts_with("capabilities-")
+            }),
         "{names:?}"
     );
     for (file, name) in files.iter().zip(&names) {
@@ -308,35 +267,21 @@ fn the_emulated_board_differs_from_its_family_in_its_folder_only() {
 fn a_device_file_says_what_varies() {
     let place = place("native");
     let rule = "[[snapshots.rule]]\nname = \"code\"\nmember = \"code\"\nmark = \"[code]\"\n";
-    place.write(
-        "bench.toml",
-        format!("name = \"bench\"\ntarget = \"native\"\n{rule}"),
-    );
-    hil(&place, &["--dut", "bench.toml", "--snapshots", "update"])
-        .end()
-        .exits(0);
+    place.write("bench.toml", format!("name = \"bench\"\ntarget = \"native\"\n{rule}"));
+    hil(&place, &["--dut", "bench.toml", "--snapshots", "update"]).end().exits(0);
     let text = place.read("snapshots/bench/call/unknown-tool.snap");
     assert!(text.contains("\"code\": \"[code]\""), "{text}");
-    hil(&place, &["--dut", "bench.toml"])
-        .env("CI", "true")
-        .end()
-        .exits(0);
+    hil(&place, &["--dut", "bench.toml"]).env("CI", "true").end().exits(0);
 }
 
 #[rstest]
 #[case::no_header("", "unknown-tool.snap:1` is damaged")]
-#[case::cut_off(
-    "---\nsource: a\n---\nrequest {\n",
-    "unknown-tool.snap:4` is damaged: no JSON"
-)]
+#[case::cut_off("---\nsource: a\n---\nrequest {\n", "unknown-tool.snap:4` is damaged: not JSON")]
 #[case::conflict("---\n---\n<<<<<<< HEAD\n", "got `<<<<<<<`")]
 fn a_damaged_file_is_named_before_anything_starts(#[case] text: &str, #[case] told: &str) {
     let place = place("native");
     place.write("snapshots/native/call/unknown-tool.snap", text);
-    hil(&place, &[])
-        .end()
-        .exits(2)
-        .says(&[told, "hint: restore it"]);
+    hil(&place, &[]).end().exits(2).says(&[told, "hint: restore it"]);
     assert!(!place.path("target").exists());
     hil(&place, &["--snapshots", "off"]).end().exits(0);
 }
@@ -349,40 +294,18 @@ fn names_from_anywhere_stay_in_their_folder_and_apart() {
         format!("{step}{}\n", serde_json::Value::from(name))
     };
     let long = "x".repeat(300);
-    let names = [
-        "../../../evil",
-        "/etc/evil",
-        "A",
-        "a",
-        "NUL",
-        "nul.txt",
-        ".git",
-        &long,
-    ];
+    let names = ["../../../evil", "/etc/evil", "A", "a", "NUL", "nul.txt", ".git", &long];
     let steps: String = names.iter().map(|name| step(name)).collect();
     place.write("own.yaml", format!("title: names\nsteps:\n{steps}"));
     place.write("con.toml", "name = \"CON\"\ntarget = \"native\"\n");
-    let args = [
-        "--dut",
-        "con.toml",
-        "--scenario",
-        "own.yaml",
-        "--snapshots",
-        "update",
-    ];
-    all(&place, &args)
-        .end()
-        .exits(0)
-        .prints(&["8 not reviewed yet"]);
+    let args = ["--dut", "con.toml", "--scenario", "own.yaml", "--snapshots", "update"];
+    all(&place, &args).end().exits(0).prints(&["8 not reviewed yet"]);
     let files = under(&place, "snapshots", ".snap");
     let all_files = under(&place, ".", ".snap");
     assert_eq!((files.len(), all_files.len()), (8, 8), "{all_files:?}");
     for file in &files {
         let parts: Vec<&str> = file.split('/').collect();
-        assert!(
-            parts[0].starts_with("con-") && parts[1] == "scenario",
-            "{file}"
-        );
+        assert!(parts[0].starts_with("con-") && parts[1] == "scenario", "{file}");
         assert!(
             parts[2].len() < 100 && !parts[2].starts_with('.') && !parts[2].starts_with("nul."),
             "{file}"
@@ -390,32 +313,12 @@ fn names_from_anywhere_stay_in_their_folder_and_apart() {
         assert_eq!(*file, file.to_lowercase());
     }
     // Found again, all of them.
-    all(&place, &args[..4])
-        .env("CI", "true")
-        .end()
-        .exits(0)
-        .prints(&["8 as reviewed\n"]);
+    all(&place, &args[..4]).env("CI", "true").end().exits(0).prints(&["8 as reviewed\n"]);
 
-    place.write(
-        "twice/own/b.yaml",
-        format!("title: b\nsteps:\n{}", step("one")),
-    );
-    place.write(
-        "twice/own/c.yaml",
-        format!("title: c\nsteps:\n{}", step("one")),
-    );
-    let args = [
-        "--scenarios",
-        "twice",
-        "--only",
-        "own/",
-        "--snapshots",
-        "new",
-    ];
-    all(&place, &args)
-        .end()
-        .exits(2)
-        .says(&["b.yaml", "c.yaml", "`own/one`"]);
+    place.write("twice/own/b.yaml", format!("title: b\nsteps:\n{}", step("one")));
+    place.write("twice/own/c.yaml", format!("title: c\nsteps:\n{}", step("one")));
+    let args = ["--scenarios", "twice", "--only", "own/", "--snapshots", "new"];
+    all(&place, &args).end().exits(2).says(&["b.yaml", "c.yaml", "`own/one`"]);
 }
 
 #[test]
@@ -429,10 +332,117 @@ fn a_folder_that_takes_no_file_is_told_and_the_verdict_stands() {
     };
     let (_place, done) = tried("check");
     let told = ["cannot write `snapshots/native/call/unknown-tool.snap.new`"];
-    done.exits(0)
-        .says(&told)
-        .prints(&[" Summary [", "8 not reviewed yet"]);
+    done.exits(0).says(&told).prints(&[" Summary [", "8 not reviewed yet"]);
     let (place, done) = tried("update");
     done.exits(3).prints(&[" Summary [", " passed"]);
     place.both_reports();
+}
+
+/// What the native device can do, as a person has reviewed it.
+const CAPABILITIES: &str = "snapshots/native/capabilities-websocket.snap";
+
+/// No rule is broken: the cases that need what is gone do not apply, and all the others pass.
+#[test]
+fn a_capability_that_is_lost_is_a_change_and_not_fewer_cases_in_silence() {
+    let place = place("native");
+    let variant = ["--variant", "no-status"];
+    let done = all(&place, &variant).end().exits(0);
+    assert!(!done.stdout.contains("lost"), "{done}");
+    let done = all(&place, &[&variant[..], &["--snapshots", "check"]].concat()).end();
+    done.exits(1).prints(&[
+        " CHANGED [ device ] native/ws    capabilities-websocket",
+        "changed      capability lost: status; ",
+        "cases not tried for it:",
+        "capability lost: volume\n",
+        "- status",
+        "snapshots/native/capabilities-websocket.snap.new",
+        "; 8 capabilities lost; ",
+        "capabilities lost brightness, ",
+        "answers differ from the reviewed ones; the",
+    ]);
+    let report = place.both_reports();
+    assert_eq!(report["summary"]["failed"], 0);
+    let told = report["answers"].as_array().unwrap();
+    let lost = told.iter().find(|it| it["kind"] == "capabilities").unwrap();
+    let not_tried = lost["not_tried"].as_array().unwrap();
+    assert_eq!(report["summary"]["not_applicable"], not_tried.len() as u64 + 3);
+    assert!(not_tried.contains(&"volume/mute".into()), "{lost}");
+    for file in ["junit.xml", "report.html"] {
+        let text = place.read(&format!("target/mcp-hil/latest/{file}"));
+        assert!(text.contains("capability lost: status; "), "{file}");
+    }
+    // What waits is the device as it is now, and is taken for reviewed when it is accepted.
+    let waits = place.read(&format!("{CAPABILITIES}.new"));
+    assert!(!waits.contains("\nstatus\n") && waits.contains("\ntools\n"), "{waits}");
+    place.write(CAPABILITIES, waits);
+    // The answers of that variant differ, too; what it can do does not any more.
+    let done = all(&place, &[&variant[..], &["--snapshots", "check"]].concat()).end();
+    assert!(!done.stdout.contains("[ device ]"), "{done}");
+}
+
+#[test]
+fn a_capability_that_is_gained_is_told_and_fails_where_nobody_looks() {
+    let place = place("native");
+    let text = place.read(CAPABILITIES);
+    place.write(CAPABILITIES, text.replace("\ncamera\n", "\n"));
+    let only = ["--only", "ids/zero"];
+    let done = all(&place, &only).end().exits(0);
+    done.prints(&[
+        "     NEW [ device ] native/ws    capabilities-websocket",
+        "capability gained: camera\n",
+        "capabilities gained camera\n",
+    ]);
+    assert_eq!(pending(&place), ["native/capabilities-websocket.snap.new"]);
+    let done = all(&place, &only).env("CI", "true").end().exits(1);
+    done.prints(&["1: the device's capabilities differ from the reviewed"]);
+    // The native device is as it was: nothing waits any longer.
+    place.write(CAPABILITIES, text);
+    let done = all(&place, &only).end().exits(0);
+    assert!(!done.stdout.contains("[ device ]"), "{done}");
+    assert_eq!(pending(&place), [""; 0]);
+}
+
+/// Whether it dials again shows in cases that drop its connection.
+#[test]
+fn what_a_part_of_the_suite_did_not_look_for_is_not_lost() {
+    let place = place("native");
+    let text = place.read(CAPABILITIES);
+    assert!(text.contains("\nredial\n"), "{text}");
+    let mutant = ["--mutant", "session-no-redial", "--snapshots", "check"];
+    for part in [&["--only", "ids/"][..], &["--shard", "1/40"]] {
+        let done = all(&place, &[&mutant[..], part].concat()).end();
+        assert!(!done.stdout.contains("[ device ]"), "{done}");
+    }
+    // Nor does a part take out of the file what it did not look for.
+    place.write(CAPABILITIES, text.replace("\ncamera\n", "\n"));
+    let update = ["--only", "ids/zero", "--snapshots", "update"];
+    all(&place, &update).end().exits(0);
+    assert_eq!(place.read(CAPABILITIES), text);
+    // Of a device that nobody has reviewed nothing is lost, and a part of a run does not make a first review.
+    std::fs::remove_file(place.path(CAPABILITIES)).unwrap();
+    for more in [&["--snapshots", "update"][..], &[]] {
+        let done = all(&place, &[&["--only", "ids/zero"], more].concat()).end().exits(0);
+        assert!(!done.stdout.contains("[ device ]"), "{done}");
+    }
+    assert!(!place.path(CAPABILITIES).exists());
+}
+
+#[test]
+fn a_device_that_could_not_be_got_to_know_has_lost_nothing() {
+    let place = place("native");
+    // It ends before it connects: that is trouble of the bench.
+    let file = "name = \"native\"\ntarget = \"exec:true\"\n";
+    place.write("gone.toml", file);
+    let more = ["--dut", "gone.toml", "--snapshots", "check", "--only", "ids/"];
+    let done = all(&place, &more).end().exits(3);
+    assert!(!done.stdout.contains("[ device ]"), "{done}");
+}
+
+#[test]
+fn a_damaged_list_of_capabilities_is_named_before_anything_starts() {
+    let place = place("native");
+    let text = place.read(CAPABILITIES);
+    place.write(CAPABILITIES, text.replace("\ncamera\n", "\ncamrea\n"));
+    let done = all(&place, &["--only", "ids/zero"]).end().exits(2);
+    done.says(&["capabilities-websocket.snap:", "expected a capability, got `camrea`"]);
 }

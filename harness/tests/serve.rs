@@ -1,5 +1,7 @@
 //! `serve` with the native device, which knows nothing but the address to ask for its configuration.
 
+#![cfg(not(feature = "hil"))]
+
 mod support;
 
 use std::io::{PipeWriter, Read as _, Write as _};
@@ -36,15 +38,7 @@ fn boot_with(ota_url: &str, args: &[&str]) -> Booted {
     Booted(child.expect("the device starts"))
 }
 
-const ANY_PORTS: [&str; 7] = [
-    "serve",
-    "--http-port",
-    "0",
-    "--ws-port",
-    "0",
-    "--mqtt-port",
-    "0",
-];
+const ANY_PORTS: [&str; 7] = ["serve", "--http-port", "0", "--ws-port", "0", "--mqtt-port", "0"];
 
 /// Starts `serve` on free ports, with a standard input to type on.
 fn serve(place: &Place, args: &[&str]) -> (Live, PipeWriter) {
@@ -75,9 +69,7 @@ fn a_device_is_greeted_asked_and_shown(#[case] transport: &str, #[case] name: &s
     let line = live.out(&format!("<- configuration 200 {name}"));
     assert!(line.contains(" 02:00:00:4d:43:50 "), "{line}");
     live.out("  board ");
-    live.out(&format!(
-        "02:00:00:4d:43:50 -- connected by {name} 127.0.0.1:"
-    ));
+    live.out(&format!("02:00:00:4d:43:50 -- connected by {name} 127.0.0.1:"));
     live.out("<- hello version=");
     live.out("-> hello transport=");
     live.out("-> initialize #1");
@@ -88,11 +80,7 @@ fn a_device_is_greeted_asked_and_shown(#[case] transport: &str, #[case] name: &s
     live.out("-> tools/list #3 {\"cursor\":");
     live.out("  self.audio_speaker.set_volume   volume: integer 0..100");
     live.out(" packets, ");
-    writeln!(
-        typed,
-        r#"call self.audio_speaker.set_volume {{"volume": 50}}"#
-    )
-    .unwrap();
+    writeln!(typed, r#"call self.audio_speaker.set_volume {{"volume": 50}}"#).unwrap();
     let line = live.out("-> call #");
     assert!(line.contains(r#" self.audio_speaker.set_volume {"volume":50}"#));
     let line = live.out("<- call #");
@@ -106,10 +94,7 @@ fn a_device_is_greeted_asked_and_shown(#[case] transport: &str, #[case] name: &s
     live.signal(Signal::SIGINT);
     let done = live.end().exits(0);
     let last = done.stdout.lines().last().unwrap();
-    assert!(
-        last.starts_with("served for ") && last.contains(": 1 connection, "),
-        "{done}"
-    );
+    assert!(last.starts_with("served for ") && last.contains(": 1 connection, "), "{done}");
     assert!(!done.stdout.contains(&token), "{done}");
     assert_eq!(done.stderr.matches(&token).count(), 1, "{done}");
     assert!(!place.path("target").exists(), "nothing was written");
@@ -236,13 +221,13 @@ fn who_has_not_the_token_is_turned_away() {
     );
     let answer = say(host, handshake.as_bytes());
     assert!(answer.starts_with(b"HTTP/1.1 401 "), "{answer:?}");
-    live.out("refused: it presents another token than it was given");
+    live.out("refused: it presents a token other than the one it was given");
 
     let connect = b"\x10\x1e\0\x04MQTT\x04\xc2\0\x3c\0\x01a\0\x07mcp-hil\0\x05wrong";
     let mut connect = connect.to_vec();
     connect[1] = u8::try_from(connect.len() - 2).unwrap();
     assert_eq!(say(&mqtt, &connect), b"\x20\x02\0\x04");
-    live.out("refused: its CONNECT has another password than it was given");
+    live.out("refused: its CONNECT has a password other than the one it was given");
 
     assert_eq!(say(&mqtt, b"GET / HTTP/1.1\r\n\r\n"), b"");
     live.out("refused: the first packet is not CONNECT");
@@ -278,14 +263,14 @@ fn a_port_in_use_is_the_benchs_trouble(#[case] option: &str) {
     let done = place.hil(args).end().exits(3);
     done.says(&[
         &format!("cannot listen on `127.0.0.1:{port}`"),
-        "hint: another program listens there",
+        "hint: another program, perhaps another run, is listening there",
         &format!("choose another port with `{option}`"),
     ]);
 }
 
 #[rstest]
-#[case::short_token(&["--token", "short"], "at least 8 characters")]
-#[case::token_in_two_lines(&["--token", "long enough\nhere"], "printable ones")]
+#[case::short_token(&["--token", "short"], "at least 8 printable")]
+#[case::token_in_two_lines(&["--token", "long enough\nhere"], "printable ASCII")]
 #[case::tls(&["--mqtt-port", "8883"], "expected a port for plain TCP")]
 #[case::name(&["--bind", "localhost"], "--bind")]
 #[case::transport(&["--transport", "udp"], "websocket, mqtt, both")]

@@ -1,13 +1,16 @@
 //! The cases about pictures, played on paper: what the judge makes of what a camera answers.
 
+#![cfg(not(feature = "hil"))]
+
 use std::sync::Arc;
 
-use mcp_hil::suite::Suite;
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::check::Judge;
+use mcp_hil_core::catalogue::RequirementId;
 use mcp_hil_core::transcript::{Entry, Role, What};
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::{Frame, outbound};
+use mcp_hil_judge::check::Judge;
+use mcp_hil_runner::suite::Suite;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -34,12 +37,9 @@ fn broken(case: &str, answers: &[Value]) -> Vec<&'static str> {
     let case = suite.cases.iter().find(|known| &*known.id == case);
     let case = case.expect("the case is in the suite");
     let mut facts = Facts::default();
-    for (name, value) in [
-        ("url", "http://h/"),
-        ("token", "hush"),
-        ("other_token", "silence"),
-        ("reply", "marker7"),
-    ] {
+    for (name, value) in
+        [("url", "http://h/"), ("token", "hush"), ("other_token", "silence"), ("reply", "marker7")]
+    {
         let name = format!("vision.{name}");
         facts.variables.insert(name, value.into());
     }
@@ -47,13 +47,7 @@ fn broken(case: &str, answers: &[Value]) -> Vec<&'static str> {
     judge.begin_case(&case.id);
     let mut seq = 0;
     let mut enter = |step: Option<Arc<str>>, what| {
-        judge.observe(Entry {
-            seq,
-            at_us: seq * 100,
-            case: case.id.clone(),
-            step,
-            what,
-        });
+        judge.observe(Entry { seq, at_us: seq * 100, case: case.id.clone(), step, what });
         seq += 1;
     };
     assert_eq!(case.steps.len(), answers.len(), "one answer a step");
@@ -76,7 +70,8 @@ fn broken(case: &str, answers: &[Value]) -> Vec<&'static str> {
         .iter()
         .filter(|found| matches!(found.outcome, Outcome::Broken(_)))
         .map(|found| found.requirement)
-        .filter(|slug| slug.starts_with("vision."))
+        .filter(|id| id.area() == "vision")
+        .map(RequirementId::slug)
         .collect()
 }
 

@@ -6,7 +6,7 @@
 //! snapshot says whether it is *the same as before*: a reworded error, a renamed tool or another
 //! description shows here and nowhere else.
 //!
-//! What differs from run to run is replaced, by rules in `harness/src/snapshots/redactions.toml`.
+//! What differs from run to run is replaced, by rules in `harness/runner/src/snapshots/redactions.toml`.
 //! Everything else stands as the device sent it, in its order.
 //!
 //! `mcp-hil run` compares the same files, for any device; this test does so through `insta`, for the

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes a board's power away and gives it back, by a relay of the kind LCUS-1 in its supply line (normally
-# closed contact: without the relay's own power the board runs).
+# Switches a board's power off and on again, with an LCUS-1 relay in its supply line (normally closed contact:
+# the board runs when the relay has no power).
 #
 #   usb-relay.sh /dev/mcp-hil/RELAY [SECONDS]
 set -eu

@@ -116,8 +116,7 @@ impl<P: Platform> Body<P> {
         } else {
             "Ota"
         };
-        self.platform
-            .print(&format!("E ({uptime}) {tag}: Nobody listens, giving up"));
+        self.platform.print(&format!("E ({uptime}) {tag}: Nobody listens, giving up"));
         GivenUp
     }
 
@@ -212,6 +211,10 @@ impl<P: Platform> Body<P> {
                 self.log(line.to_string());
             }
         }
+        let longer = self.defect.as_ref().map_or(0, |defect| defect.boot_ms);
+        if longer > 0 {
+            self.platform.pause(longer);
+        }
         let mut now = self.now();
         if self.life != Life::Eager {
             // What is pressed while it starts counts as the wish to set the network up.
@@ -220,6 +223,7 @@ impl<P: Platform> Body<P> {
             self.in_setup = self.platform.pressed();
             now = self.now();
         }
+        self.look_at_memory();
         self.device.boot(now);
         self.drain(None);
         if self.in_setup {
@@ -261,12 +265,7 @@ impl<P: Platform> Body<P> {
 
     /// Dials as the device's settings say.
     fn dial_once(&mut self) -> Result<(), i32> {
-        let Body {
-            platform,
-            device,
-            defect,
-            ..
-        } = self;
+        let Body { platform, device, defect, .. } = self;
         let dial = match device.identity().transport {
             Transport::Websocket => {
                 let mut headers = device.headers();
@@ -277,11 +276,7 @@ impl<P: Platform> Body<P> {
                         hook(&mut headers);
                     }
                 }
-                Dial::Websocket {
-                    url: &device.identity().url,
-                    headers,
-                    options,
-                }
+                Dial::Websocket { url: &device.identity().url, headers, options }
             }
             Transport::Mqtt => {
                 let mut plan = ConnectPlan::new(&device.identity().mqtt);
@@ -307,6 +302,7 @@ impl<P: Platform> Body<P> {
                     Event::Text { text, fragmented } => self.on_text(text, fragmented),
                     Event::Binary(frame) => self.on_binary(&frame),
                     Event::Message(bytes) => self.on_message(bytes),
+                    Event::Refused { bytes } => self.refuse(bytes),
                     Event::Nothing => {}
                     Event::Closed => self.hang_up(),
                 }
@@ -335,12 +331,8 @@ impl<P: Platform> Body<P> {
 
     /// How long there is nothing to do but to read.
     fn patience(&mut self) -> u64 {
-        let due = self
-            .schedule
-            .iter()
-            .map(|(due, _)| *due)
-            .chain(self.device.next_deadline())
-            .min();
+        let due =
+            self.schedule.iter().map(|(due, _)| *due).chain(self.device.next_deadline()).min();
         due.map_or(IDLE_MS, |due| due.saturating_sub(self.now()))
     }
 
@@ -352,6 +344,7 @@ impl<P: Platform> Body<P> {
     fn run_due(&mut self) {
         let now = self.now();
         if self.device_deadline().is_some_and(|due| due <= now) {
+            self.look_at_memory();
             self.device.tick(now);
             self.drain(None);
         }
@@ -361,13 +354,16 @@ impl<P: Platform> Body<P> {
         }
     }
 
+    /// Tells the device what its machine has left.
+    fn look_at_memory(&mut self) {
+        if let Some(memory) = self.platform.memory() {
+            self.device.set_memory(memory);
+        }
+    }
+
     /// The earliest act that is due; of several at one time, the one asked for first.
     fn next_due(&self, now: u64) -> Option<usize> {
-        let due = self
-            .schedule
-            .iter()
-            .enumerate()
-            .filter(|(_, (due, _))| *due <= now);
+        let due = self.schedule.iter().enumerate().filter(|(_, (due, _))| *due <= now);
         due.min_by_key(|(_, (due, _))| *due).map(|(index, _)| index)
     }
 
@@ -378,6 +374,8 @@ impl<P: Platform> Body<P> {
         let now = self.now();
         if self.defect.is_none() {
             self.device.on_text(&text, now);
+            // Its memory is wanted for what the device does now.
+            drop(text);
             self.drain(Some(&Request::default()));
             return;
         }
@@ -408,6 +406,14 @@ impl<P: Platform> Body<P> {
         }
     }
 
+    /// A message was too large.
+    fn refuse(&mut self, bytes: u64) {
+        let now = self.now();
+        self.device.refused(bytes, now);
+        self.drain(None);
+        self.hang_up();
+    }
+
     fn on_binary(&mut self, frame: &[u8]) {
         if self.hung {
             return;
@@ -426,11 +432,9 @@ impl<P: Platform> Body<P> {
             match output {
                 Output::Text(text) => self.send_text(text, cause),
                 Output::Binary(frame) => self.send(Frame::Binary(frame)),
-                Output::Datagram {
-                    server,
-                    port,
-                    bytes,
-                } => self.send_datagram(&server, port, bytes),
+                Output::Datagram { server, port, bytes } => {
+                    self.send_datagram(&server, port, bytes)
+                }
                 Output::Http(request) => self.request(request),
                 Output::Log(line) => self.log(line),
                 Output::Disconnect => self.hang_up(),
@@ -487,10 +491,7 @@ impl<P: Platform> Body<P> {
     }
 
     fn log(&mut self, mut line: String) {
-        let hook = self
-            .defect
-            .as_mut()
-            .and_then(|defect| defect.console.as_mut());
+        let hook = self.defect.as_mut().and_then(|defect| defect.console.as_mut());
         if hook.is_none_or(|hook| hook(&mut line) == Flow::Pass) {
             self.platform.print(&line);
         }
@@ -641,23 +642,14 @@ mod tests {
 
     /// The reasons for starts that the console tells, after a start and one restart.
     fn starts(has_rom: bool) -> Vec<String> {
-        let machine = Lonely {
-            has_rom,
-            clock: 0,
-            console: Vec::new(),
-        };
-        let identity = Identity {
-            url: "ws://10.0.2.2:1/".into(),
-            ..Identity::default()
-        };
+        let machine = Lonely { has_rom, clock: 0, console: Vec::new() };
+        let identity = Identity { url: "ws://10.0.2.2:1/".into(), ..Identity::default() };
         let mut body = Body::new(machine, identity, None, 0);
         assert_eq!(body.run(), GivenUp);
         body.reset(&[], Reset::Software);
         let lines = body.platform.console.into_iter();
-        let starts = lines.filter_map(|line| {
-            line.strip_prefix("rst:")
-                .map(|rest| rest[..4].trim().into())
-        });
+        let starts =
+            lines.filter_map(|line| line.strip_prefix("rst:").map(|rest| rest[..4].trim().into()));
         starts.collect()
     }
 

@@ -24,12 +24,7 @@ pub struct Config {
 impl Config {
     /// A good device that nobody has told anything.
     pub fn new(identity: Identity) -> Self {
-        Config {
-            identity,
-            defect: None,
-            delay_ms: 0,
-            wifi: None,
-        }
+        Config { identity, defect: None, delay_ms: 0, wifi: None }
     }
 
     /// Whether it is known where the device dials.
@@ -49,11 +44,9 @@ impl Config {
     ///
     /// The line is no such line, or names what is not there; the message is for the console.
     pub fn read(&mut self, line: &str) -> Result<(), String> {
-        let json = line
-            .strip_prefix("config ")
-            .ok_or("expected a line `config {...}`")?;
+        let json = line.strip_prefix("config ").ok_or("expected a line `config {...}`")?;
         let members: Map<String, Value> =
-            serde_json::from_str(json).map_err(|error| format!("no JSON object: {error}"))?;
+            serde_json::from_str(json).map_err(|error| format!("not a JSON object: {error}"))?;
         let identity = &mut self.identity;
         if members.contains_key("url") && !members.contains_key("ota_url") {
             // Or an older address for the rest, or of a broker, would win.
@@ -63,28 +56,25 @@ impl Config {
         for (name, value) in &members {
             let text = || {
                 let text = value.as_str().map(ToString::to_string);
-                text.ok_or_else(|| format!("`{name}` is no text"))
+                text.ok_or_else(|| format!("`{name}` is not a string"))
             };
             match &**name {
                 "ota_url" => identity.ota_url = text()?,
                 "url" => identity.url = text()?,
                 "token" => identity.token = text()?,
                 "no_hello" => identity.opens_channel = value != &Value::Bool(true),
-                "mutant" => {
+                "mutant" | "variant" => {
                     let wanted = text()?;
-                    let found = mutants::all().find(|mutant| mutant.name == wanted);
-                    let mutant = found.ok_or_else(|| format!("there is no mutant `{wanted}`"))?;
-                    self.defect = Some((mutant.build)());
-                }
-                "variant" => {
-                    let wanted = text()?;
-                    let found = variants::all().find(|variant| variant.name == wanted);
-                    let variant = found.ok_or_else(|| format!("there is no variant `{wanted}`"))?;
-                    self.defect = Some((variant.build)());
+                    let row = match &**name {
+                        "mutant" => mutants::all().find(|row| row.name == wanted),
+                        _ => variants::all().find(|row| row.name == wanted),
+                    };
+                    let row = row.ok_or_else(|| format!("there is no {name} `{wanted}`"))?;
+                    self.defect = Some((row.build)());
                 }
                 "delay_ms" => {
                     let delay = value.as_u64();
-                    self.delay_ms = delay.ok_or("`delay_ms` is no number of milliseconds")?;
+                    self.delay_ms = delay.ok_or("`delay_ms` is not a number of milliseconds")?;
                 }
                 "ssid" => self.wifi.get_or_insert_default().0 = text()?,
                 "password" => self.wifi.get_or_insert_default().1 = text()?,
@@ -100,10 +90,8 @@ mod tests {
     use super::*;
 
     fn config(line: &str) -> Result<Config, String> {
-        let mut config = Config::new(Identity {
-            ota_url: "http://stored/".to_string(),
-            ..Identity::default()
-        });
+        let mut config =
+            Config::new(Identity { ota_url: "http://stored/".to_string(), ..Identity::default() });
         config.read(line).map(|()| config)
     }
 
@@ -147,11 +135,11 @@ mod tests {
     fn a_wrong_line_says_what_is_wrong() {
         for (line, expected) in [
             ("", "expected a line"),
-            ("config [1]", "no JSON object"),
+            ("config [1]", "not a JSON object"),
             (r#"config {"mutant":"none"}"#, "there is no mutant `none`"),
             (r#"config {"variant":"none"}"#, "there is no variant `none`"),
-            (r#"config {"url":1}"#, "`url` is no text"),
-            (r#"config {"delay_ms":-1}"#, "`delay_ms` is no number"),
+            (r#"config {"url":1}"#, "`url` is not a string"),
+            (r#"config {"delay_ms":-1}"#, "`delay_ms` is not a number"),
             (r#"config {"oat_url":""}"#, "unknown member `oat_url`"),
         ] {
             let error = config(line).expect_err(line);

@@ -13,10 +13,7 @@ use reference_device::{Device, HttpRequest, Property, Purpose};
 use serde_json::{Map, Value};
 
 use crate::hooks::{Flow, Hands, Inbound, Outbound, Request};
-use crate::platform::{ConnectPlan, LinkOptions, Publication};
-
-/// Headers of the WebSocket handshake.
-pub type Headers = Vec<(&'static str, String)>;
+use crate::platform::{ConnectPlan, Headers, LinkOptions, Publication};
 
 /// One place where a defect can sit.
 type Hook<T> = Option<Box<T>>;
@@ -61,6 +58,8 @@ pub struct Defect {
     pub(crate) wake: Hook<OnEvent>,
     /// What is wrong below the messages.
     pub(crate) link: LinkOptions,
+    /// By how many milliseconds each start takes longer.
+    pub(crate) boot_ms: u64,
 }
 
 impl fmt::Debug for Defect {
@@ -69,92 +68,60 @@ impl fmt::Debug for Defect {
     }
 }
 
-impl Defect {
+/// Methods that set one hook each.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: FnMut($($argument:ty),+) $(-> $flow:ty)?;)+) => {
+        impl Defect {
+            $($(#[$doc])*
+            pub(crate) fn $name(
+                mut self,
+                hook: impl FnMut($($argument),+) $(-> $flow)? + 'static,
+            ) -> Self {
+                self.$name = Some(Box::new(hook));
+                self
+            })+
+        }
+    };
+}
+
+setters! {
     /// Another device: other tools, another identity.
-    pub(crate) fn setup(mut self, hook: impl FnMut(&mut Device) + 'static) -> Self {
-        self.setup = Some(Box::new(hook));
-        self
-    }
-
+    setup: FnMut(&mut Device);
     /// A defect of the handshake.
-    pub(crate) fn headers(mut self, hook: impl FnMut(&mut Headers) + 'static) -> Self {
-        self.headers = Some(Box::new(hook));
-        self
-    }
-
+    headers: FnMut(&mut Headers);
     /// A defect of the connection to the broker.
-    pub(crate) fn plan(mut self, hook: impl FnMut(&mut ConnectPlan) + 'static) -> Self {
-        self.plan = Some(Box::new(hook));
-        self
-    }
-
+    plan: FnMut(&mut ConnectPlan);
     /// A defect of what is published.
-    pub(crate) fn publication(mut self, hook: impl FnMut(&mut Publication) + 'static) -> Self {
-        self.publication = Some(Box::new(hook));
-        self
-    }
-
+    publication: FnMut(&mut Publication);
     /// A defect of the audio datagrams.
-    pub(crate) fn datagram(mut self, hook: impl FnMut(&mut Vec<u8>) -> Flow + 'static) -> Self {
-        self.datagram = Some(Box::new(hook));
-        self
-    }
+    datagram: FnMut(&mut Vec<u8>) -> Flow;
+    /// A defect that sees every text frame that arrives.
+    inbound: FnMut(&mut Inbound, &mut Hands) -> Flow;
+    /// A defect that sees every binary frame that arrives.
+    binary: FnMut(&[u8], &mut Hands);
+    /// A defect that sees every text frame that the device sends.
+    outbound: FnMut(&mut Outbound, &mut Hands) -> Flow;
+    /// A defect of the console.
+    console: FnMut(&mut String) -> Flow;
+    /// A defect that remembers the end of a connection.
+    disconnected: FnMut(&mut Hands);
+    /// What a defect does when it has been woken.
+    wake: FnMut(&mut Hands);
+}
 
+impl Defect {
     /// A defect of the HTTP requests for one purpose.
     pub(crate) fn http(
         mut self,
         purpose: Purpose,
         mut hook: impl FnMut(&mut HttpRequest) -> Flow + 'static,
     ) -> Self {
-        self.http = Some(Box::new(move |request: &mut HttpRequest| {
-            if request.purpose == purpose {
-                hook(request)
-            } else {
-                Flow::Pass
-            }
-        }));
-        self
-    }
-
-    /// A defect that sees every text frame that arrives.
-    pub(crate) fn inbound(
-        mut self,
-        hook: impl FnMut(&mut Inbound, &mut Hands) -> Flow + 'static,
-    ) -> Self {
-        self.inbound = Some(Box::new(hook));
-        self
-    }
-
-    /// A defect that sees every binary frame that arrives.
-    pub(crate) fn binary(mut self, hook: impl FnMut(&[u8], &mut Hands) + 'static) -> Self {
-        self.binary = Some(Box::new(hook));
-        self
-    }
-
-    /// A defect that sees every text frame that the device sends.
-    pub(crate) fn outbound(
-        mut self,
-        hook: impl FnMut(&mut Outbound, &mut Hands) -> Flow + 'static,
-    ) -> Self {
-        self.outbound = Some(Box::new(hook));
-        self
-    }
-
-    /// A defect of the console.
-    pub(crate) fn console(mut self, hook: impl FnMut(&mut String) -> Flow + 'static) -> Self {
-        self.console = Some(Box::new(hook));
-        self
-    }
-
-    /// A defect that remembers the end of a connection.
-    pub(crate) fn disconnected(mut self, hook: impl FnMut(&mut Hands) + 'static) -> Self {
-        self.disconnected = Some(Box::new(hook));
-        self
-    }
-
-    /// What a defect does when it has been woken.
-    pub(crate) fn wake(mut self, hook: impl FnMut(&mut Hands) + 'static) -> Self {
-        self.wake = Some(Box::new(hook));
+        self.http =
+            Some(Box::new(
+                move |request: &mut HttpRequest| {
+                    if request.purpose == purpose { hook(request) } else { Flow::Pass }
+                },
+            ));
         self
     }
 

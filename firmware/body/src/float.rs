@@ -4,21 +4,13 @@
 pub(crate) fn trunc(value: f64) -> f64 {
     // From here on there is no fraction, and the cast would lose something.
     const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
-    if value.abs() < TWO_TO_53 {
-        value as i64 as f64
-    } else {
-        value
-    }
+    if value.abs() < TWO_TO_53 { value as i64 as f64 } else { value }
 }
 
 /// To the nearest, halves away from zero.
 pub(crate) fn round(value: f64) -> f64 {
     let whole = trunc(value);
-    if (value - whole).abs() < 0.5 {
-        whole
-    } else {
-        whole + 1_f64.copysign(value)
-    }
+    if (value - whole).abs() < 0.5 { whole } else { whole + 1_f64.copysign(value) }
 }
 
 #[cfg(test)]

@@ -45,12 +45,7 @@ impl Request {
     /// Reads a text frame; everything that holds no MCP payload gives an empty request.
     pub(crate) fn read(text: &str) -> Request {
         let mut envelope: Value = serde_json::from_str(text).unwrap_or_default();
-        Request {
-            payload: envelope
-                .get_mut("payload")
-                .map(Value::take)
-                .unwrap_or_default(),
-        }
+        Request { payload: envelope.get_mut("payload").map(Value::take).unwrap_or_default() }
     }
 
     /// Member `id`, null when there is none.
@@ -64,9 +59,7 @@ impl Request {
             match value {
                 Value::Array(items) => items.iter().map(of).max().unwrap_or(0),
                 Value::Object(members) => {
-                    let each = members
-                        .iter()
-                        .map(|(name, value)| name.len().max(of(value)));
+                    let each = members.iter().map(|(name, value)| name.len().max(of(value)));
                     each.max().unwrap_or(0)
                 }
                 _ => 0,
@@ -140,10 +133,7 @@ pub(crate) struct Hands<'a> {
 
 impl<'a> Hands<'a> {
     pub(crate) fn new(device: &'a mut Device) -> Self {
-        Hands {
-            device,
-            acts: Vec::new(),
-        }
+        Hands { device, acts: Vec::new() }
     }
 
     /// What was asked for: acts with their delay in milliseconds.
@@ -190,9 +180,6 @@ impl<'a> Hands<'a> {
 
     /// The tool that a call names, if the device has it.
     pub(crate) fn tool_of(&self, params: &Value) -> Option<Tool> {
-        self.device
-            .registry()
-            .find(params["name"].as_str()?)
-            .copied()
+        self.device.registry().find(params["name"].as_str()?).copied()
     }
 }

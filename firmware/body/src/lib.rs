@@ -11,19 +11,25 @@ extern crate alloc;
 extern crate std;
 
 mod body;
+mod chance;
 mod config;
 mod console;
 mod defect;
 mod float;
+mod heartbeat;
 mod hooks;
+mod layers;
 pub mod mutants;
 mod platform;
 mod prelude;
+mod rows;
 pub mod variants;
 
 pub use body::{Body, GivenUp, Life};
 pub use config::Config;
-pub use defect::{Defect, Headers};
+pub use defect::Defect;
 pub use platform::{
-    ConnectPlan, Dial, Event, Frame, LinkOptions, NO_SYSTEM_CODE, Platform, Publication, Tamper,
+    ConnectPlan, Dial, Event, Frame, Headers, LinkOptions, NO_SYSTEM_CODE, Platform, Publication,
+    Tamper,
 };
+pub use rows::Row;

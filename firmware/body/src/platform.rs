@@ -3,12 +3,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use reference_device::{HttpOutcome, HttpRequest, MqttSettings};
-
-use crate::defect::Headers;
+use reference_device::{HttpOutcome, HttpRequest, Memory, MqttSettings};
 
 /// Error number shown when the system gave none: the handshake was refused.
 pub const NO_SYSTEM_CODE: i32 = -1;
+
+/// Headers of the WebSocket handshake.
+pub type Headers = Vec<(&'static str, String)>;
 
 /// Sockets, a clock and a console. There is one connection to the server at a time.
 pub trait Platform {
@@ -21,6 +22,11 @@ pub trait Platform {
     /// Whether a ROM has told on the console why the machine starts, before any of this ran.
     fn has_rom(&self) -> bool {
         false
+    }
+
+    /// What is left of the memory, if the machine can tell.
+    fn memory(&mut self) -> Option<Memory> {
+        None
     }
 
     /// Prints a console line and pushes it out.
@@ -45,7 +51,8 @@ pub trait Platform {
     /// Ends the connection, if there is one, without a word of its protocol.
     fn hang_up(&mut self);
 
-    /// Makes an HTTP request. Redirects are not followed; every status is an answer.
+    /// Makes an HTTP request. Redirects are not followed; every status is an answer, unless its body is
+    /// larger than [`reference_device::LARGEST_MESSAGE`].
     fn request(&mut self, request: &HttpRequest) -> HttpOutcome;
 
     /// Sends a UDP datagram. What cannot be sent is lost, as sound is.
@@ -101,6 +108,13 @@ pub enum Event {
     Binary(Vec<u8>),
     /// A message arrived over MQTT. Its bytes need not be text.
     Message(Vec<u8>),
+    /// A message was announced that is larger than [`reference_device::LARGEST_MESSAGE`], or than what is
+    /// left of the memory. The server has been told as far as its protocol has words for that; nothing
+    /// more comes.
+    Refused {
+        /// Bytes of the message, as far as they were announced.
+        bytes: u64,
+    },
     /// The time is over, or only control frames came.
     Nothing,
     /// The connection is gone.
@@ -114,6 +128,10 @@ pub struct LinkOptions {
     pub drop_pongs: bool,
     /// Tell which messages came in fragments.
     pub watch_fragments: bool,
+    /// Do not answer a Close frame, and end the connection without one.
+    pub drop_closes: bool,
+    /// After a Close frame of the server, leave the connection as it is until the server ends it.
+    pub lingers: bool,
 }
 
 /// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT

@@ -1,35 +1,13 @@
 //! Arguments of a tool call, checked against the tool's properties before the tool sees them.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde_json::Map;
-
-use crate::registry::{Property, Range};
-
-/// A checked argument, or the default of a property.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// JSON true or false.
-    Boolean(bool),
-    /// A JSON number without fraction.
-    Integer(i64),
-    /// A JSON string.
-    Text(String),
-}
-
-impl Value {
-    /// The word of JSON Schema for this kind of value.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Value::Boolean(_) => "boolean",
-            Value::Integer(_) => "integer",
-            Value::Text(_) => "string",
-        }
-    }
-}
+use crate::json::{self, Object};
+use crate::limits::LONGEST_ARGUMENT;
+use crate::property::{Property, Range, Value};
 
 /// Why a call was refused; the text names the argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +22,13 @@ pub enum ArgumentError {
         expected: &'static str,
         /// JSON type that was sent.
         found: &'static str,
+    },
+    /// A text is longer than the device keeps, or than there is memory for.
+    Length {
+        /// Name of the argument.
+        name: &'static str,
+        /// Length of what was sent, in bytes.
+        found: usize,
     },
     /// An integer is outside its range.
     Range {
@@ -60,14 +45,13 @@ impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ArgumentError::Missing(name) => write!(f, "Missing required argument: {name}"),
-            ArgumentError::Type {
-                name,
-                expected,
-                found,
-            } => {
+            ArgumentError::Type { name, expected, found } => {
+                write!(f, "Invalid type for argument: {name} must be {expected}, got {found}")
+            }
+            ArgumentError::Length { name, found } => {
                 write!(
                     f,
-                    "Invalid type for argument: {name} must be {expected}, got {found}"
+                    "Argument too long: {name} must have at most {LONGEST_ARGUMENT} bytes, got {found}"
                 )
             }
             ArgumentError::Range { name, found, range } => {
@@ -90,16 +74,13 @@ pub struct Arguments {
 impl Arguments {
     /// Checks what was sent. Arguments that the tool does not declare are ignored; names are
     /// compared exactly.
-    pub fn check(
+    pub(crate) fn check(
         properties: &[Property],
-        sent: Option<&Map<String, serde_json::Value>>,
+        sent: Option<Object<'_>>,
     ) -> Result<Arguments, ArgumentError> {
         let mut values = Vec::with_capacity(properties.len());
         for property in properties {
-            let value = match (
-                sent.and_then(|sent| sent.get(property.name)),
-                property.default(),
-            ) {
+            let value = match (sent.and_then(|sent| sent.get(property.name)), property.default()) {
                 (Some(value), _) => check_one(property, value)?,
                 (None, Some(default)) => default,
                 (None, None) => return Err(ArgumentError::Missing(property.name)),
@@ -136,14 +117,11 @@ impl Arguments {
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
-        self.values
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 }
 
-fn check_one(property: &Property, sent: &serde_json::Value) -> Result<Value, ArgumentError> {
+fn check_one(property: &Property, sent: json::Value<'_>) -> Result<Value, ArgumentError> {
     let wrong_type = || ArgumentError::Type {
         name: property.name,
         expected: property.type_name(),
@@ -151,14 +129,15 @@ fn check_one(property: &Property, sent: &serde_json::Value) -> Result<Value, Arg
     };
     match property.type_name() {
         "boolean" => sent.as_bool().map(Value::Boolean).ok_or_else(wrong_type),
-        "string" => sent
-            .as_str()
-            .map(|text| Value::Text(text.to_string()))
-            .ok_or_else(wrong_type),
+        "string" => {
+            let text = sent.as_text().ok_or_else(wrong_type)?;
+            let copy = text.copy(LONGEST_ARGUMENT).map(Value::Text);
+            copy.ok_or_else(|| ArgumentError::Length { name: property.name, found: text.len() })
+        }
         _ => {
             let number = sent.as_number().ok_or_else(wrong_type)?;
             let range = property.range();
-            match whole(number) {
+            match whole(&number) {
                 Whole::Integer(value) if range.contains(value) => Ok(Value::Integer(value)),
                 Whole::Fraction => Err(wrong_type()),
                 Whole::Integer(_) | Whole::OutOfReach => Err(ArgumentError::Range {
@@ -191,21 +170,22 @@ fn whole(number: &serde_json::Number) -> Whole {
     }
 }
 
-fn json_type(value: &serde_json::Value) -> &'static str {
-    match value {
-        serde_json::Value::Null => "null",
-        serde_json::Value::Bool(_) => "boolean",
-        serde_json::Value::Number(number) if number.is_f64() => "a number with a fraction",
-        serde_json::Value::Number(_) => "integer",
-        serde_json::Value::String(_) => "string",
-        serde_json::Value::Array(_) => "array",
-        serde_json::Value::Object(_) => "object",
+fn json_type(value: json::Value<'_>) -> &'static str {
+    match value.as_number() {
+        Some(number) if number.is_f64() => "a number with a fraction",
+        Some(_) => "integer",
+        None if value.is_null() => "null",
+        None if value.is_array() => "array",
+        None if value.as_bool().is_some() => "boolean",
+        None if value.as_text().is_some() => "string",
+        None => "object",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use rstest::rstest;
 
     const VOLUME: &[Property] = &[Property::integer("volume", "", 0, 100)];
@@ -213,10 +193,8 @@ mod tests {
     const ENABLED: &[Property] = &[Property::boolean("enabled", "")];
 
     fn check(properties: &[Property], text: &str) -> Result<Arguments, ArgumentError> {
-        match serde_json::from_str(text) {
-            Ok(serde_json::Value::Object(sent)) => Arguments::check(properties, Some(&sent)),
-            other => panic!("{text}: {other:?}"),
-        }
+        let sent = json::Value::read(text).and_then(json::Value::as_object);
+        Arguments::check(properties, Some(sent.expect("an object")))
     }
 
     #[rstest]
@@ -226,31 +204,16 @@ mod tests {
     #[case(r#"{"volume":50,"other":[1]}"#, 50)]
     #[case(r#"{"volume":-0}"#, 0)]
     fn integers_within_the_range_are_taken(#[case] text: &str, #[case] value: i64) {
-        assert_eq!(
-            check(VOLUME, text).expect("accepted").integer("volume"),
-            value
-        );
+        assert_eq!(check(VOLUME, text).expect("accepted").integer("volume"), value);
     }
 
     #[rstest]
     #[case(r#"{}"#, "Missing required argument: volume")]
     #[case(r#"{"VOLUME":50}"#, "Missing required argument: volume")]
-    #[case(
-        r#"{"volume":"50"}"#,
-        "Invalid type for argument: volume must be integer, got string"
-    )]
-    #[case(
-        r#"{"volume":true}"#,
-        "Invalid type for argument: volume must be integer, got boolean"
-    )]
-    #[case(
-        r#"{"volume":null}"#,
-        "Invalid type for argument: volume must be integer, got null"
-    )]
-    #[case(
-        r#"{"volume":[50]}"#,
-        "Invalid type for argument: volume must be integer, got array"
-    )]
+    #[case(r#"{"volume":"50"}"#, "Invalid type for argument: volume must be integer, got string")]
+    #[case(r#"{"volume":true}"#, "Invalid type for argument: volume must be integer, got boolean")]
+    #[case(r#"{"volume":null}"#, "Invalid type for argument: volume must be integer, got null")]
+    #[case(r#"{"volume":[50]}"#, "Invalid type for argument: volume must be integer, got array")]
     #[case(
         r#"{"volume":50.9}"#,
         "Invalid type for argument: volume must be integer, got a number with a fraction"
@@ -263,10 +226,7 @@ mod tests {
         r#"{"volume":-0.5}"#,
         "Invalid type for argument: volume must be integer, got a number with a fraction"
     )]
-    #[case(
-        r#"{"volume":101}"#,
-        "Argument out of range: volume must be 0 to 100, got 101"
-    )]
+    #[case(r#"{"volume":101}"#, "Argument out of range: volume must be 0 to 100, got 101")]
     #[case(
         r#"{"volume":4294967346}"#,
         "Argument out of range: volume must be 0 to 100, got 4294967346"
@@ -275,15 +235,9 @@ mod tests {
         r#"{"volume":18446744073709551666}"#,
         "Argument out of range: volume must be 0 to 100, got 1.8446744073709552e+19"
     )]
-    #[case(
-        r#"{"volume":1e20}"#,
-        "Argument out of range: volume must be 0 to 100, got 1e+20"
-    )]
+    #[case(r#"{"volume":1e20}"#, "Argument out of range: volume must be 0 to 100, got 1e+20")]
     fn everything_else_is_refused_by_name(#[case] text: &str, #[case] message: &str) {
-        assert_eq!(
-            check(VOLUME, text).expect_err("refused").to_string(),
-            message
-        );
+        assert_eq!(check(VOLUME, text).expect_err("refused").to_string(), message);
     }
 
     #[test]
@@ -294,12 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn a_text_has_a_largest_size() {
+        const TEXT: &[Property] = &[Property::text("text", "")];
+        let sent = |length| alloc::format!(r#"{{"text":"{}"}}"#, "x".repeat(length));
+        let longest = check(TEXT, &sent(LONGEST_ARGUMENT)).expect("accepted");
+        assert_eq!(longest.text("text").len(), LONGEST_ARGUMENT);
+        let error = check(TEXT, &sent(LONGEST_ARGUMENT + 1)).expect_err("refused");
+        let message = "Argument too long: text must have at most 4096 bytes, got 4097";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
     fn a_boolean_is_neither_a_number_nor_a_word() {
-        assert!(
-            check(ENABLED, r#"{"enabled":true}"#)
-                .expect("accepted")
-                .boolean("enabled")
-        );
+        assert!(check(ENABLED, r#"{"enabled":true}"#).expect("accepted").boolean("enabled"));
         assert!(check(ENABLED, r#"{"enabled":1}"#).is_err());
         assert!(check(ENABLED, r#"{"enabled":"true"}"#).is_err());
     }

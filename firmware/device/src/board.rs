@@ -80,10 +80,7 @@ pub struct Board {
 impl Default for Board {
     fn default() -> Self {
         Board {
-            speaker: Speaker {
-                volume: 70,
-                muted: false,
-            },
+            speaker: Speaker { volume: 70, muted: false },
             screen: Screen {
                 brightness: 75,
                 theme: "light".to_string(),
@@ -91,11 +88,7 @@ impl Default for Board {
                 timeout_s: 60,
                 message: String::new(),
             },
-            light: Light {
-                on: false,
-                color: [255, 255, 255],
-                level: 4,
-            },
+            light: Light { on: false, color: [255, 255, 255], level: 4 },
             motion: Motion::default(),
             timer_minutes: 0,
             language: "en-US".to_string(),
@@ -106,14 +99,7 @@ impl Default for Board {
 impl Board {
     /// The text of `self.get_device_status`: JSON, and equal whenever the settings are.
     pub fn status(&self) -> String {
-        let Board {
-            speaker,
-            screen,
-            light,
-            motion,
-            timer_minutes,
-            language,
-        } = self;
+        let Board { speaker, screen, light, motion, timer_minutes, language } = self;
         let [red, green, blue] = light.color;
         format!(
             concat!(

@@ -6,14 +6,17 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde_json::{Map, Value};
-
 use crate::http::{HttpRequest, Purpose};
 use crate::identity::{Identity, Transport};
-use crate::json;
+use crate::json::{self, Object, Text, Value};
+use crate::limits::{LONGEST_ECHO, LONGEST_SETTING};
+use crate::memory::Memory;
 
 /// Longest name of a setting, in bytes: what the non-volatile storage takes.
 const LONGEST_NAME: usize = 15;
+
+/// What a machine tells that does not know its memory, in bytes.
+const USUAL_MEMORY: usize = 121_004;
 
 /// What an answer said, apart from the settings.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,26 +38,24 @@ pub(crate) enum Unusable {
     Json,
     /// A setting has a name that the storage refuses, which nobody survives.
     LongName,
+    /// A setting is longer than the storage takes.
+    LongText,
 }
 
 /// The request for the configuration.
-pub(crate) fn request(identity: &Identity, language: &str) -> HttpRequest {
+pub(crate) fn request(identity: &Identity, language: &str, memory: Option<Memory>) -> HttpRequest {
     HttpRequest {
         purpose: Purpose::Configuration,
         method: "POST",
         url: identity.ota_url.clone(),
         headers: headers(identity, language),
-        body: description(identity, language).into_bytes(),
+        body: description(identity, language, memory).into_bytes(),
     }
 }
 
 /// The question whether the activation code has been entered.
 pub(crate) fn activation_request(identity: &Identity, language: &str) -> HttpRequest {
-    let slash = if identity.ota_url.ends_with('/') {
-        ""
-    } else {
-        "/"
-    };
+    let slash = if identity.ota_url.ends_with('/') { "" } else { "/" };
     HttpRequest {
         purpose: Purpose::Activation,
         method: "POST",
@@ -69,21 +70,18 @@ fn headers(identity: &Identity, language: &str) -> Vec<(&'static str, String)> {
         ("Activation-Version", "1".to_string()),
         ("Device-Id", identity.mac.clone()),
         ("Client-Id", identity.client_id.clone()),
-        (
-            "User-Agent",
-            format!("{}/{}", identity.board, identity.version),
-        ),
+        ("User-Agent", format!("{}/{}", identity.board, identity.version)),
         ("Accept-Language", language.to_string()),
         ("Content-Type", "application/json".to_string()),
     ]
 }
 
 /// What the device tells about itself.
-fn description(identity: &Identity, language: &str) -> String {
+fn description(identity: &Identity, language: &str, memory: Option<Memory>) -> String {
     format!(
         concat!(
             r#"{{"version":2,"language":{language},"flash_size":16777216,"#,
-            r#""minimum_free_heap_size":"121004","mac_address":{mac},"uuid":{uuid},"#,
+            r#""minimum_free_heap_size":"{lowest}","mac_address":{mac},"uuid":{uuid},"#,
             r#""chip_model_name":"reference","#,
             r#""chip_info":{{"model":9,"cores":2,"revision":2,"features":18}},"#,
             r#""application":{{"name":"xiaozhi","version":{version},"#,
@@ -95,6 +93,8 @@ fn description(identity: &Identity, language: &str) -> String {
             r#""board":{{"type":{board},"name":{board},"manufacturer":"","ssid":"reference","#,
             r#""rssi":-50,"channel":1,"ip":"127.0.0.1","mac":{mac}}}}}"#,
         ),
+        // Firmware sends a number here, as a text (device-protocol 1.1).
+        lowest = memory.map_or(USUAL_MEMORY, |memory| memory.lowest),
         language = json::string(language),
         mac = json::string(&identity.mac),
         uuid = json::string(&identity.client_id),
@@ -105,19 +105,26 @@ fn description(identity: &Identity, language: &str) -> String {
 
 /// Reads an answer and stores its settings.
 pub(crate) fn read(body: &[u8], identity: &mut Identity) -> Result<Answer, Unusable> {
-    let Ok(Value::Object(answer)) = serde_json::from_slice(body) else {
+    let answer = core::str::from_utf8(body).ok().and_then(Value::read);
+    let Some(answer) = answer.and_then(Value::as_object) else {
         return Err(Unusable::Json);
     };
-    let section = |name: &str| answer.get(name).and_then(Value::as_object);
+    let section = |name: &str| answer.object(name);
     let activation = section("activation").and_then(|activation| {
-        let code = activation.get("code").and_then(Value::as_str);
-        let challenge = activation.get("challenge").and_then(Value::as_str);
-        code.or(challenge.map(|_| "")).map(ToString::to_string)
+        let code = activation.text("code");
+        let code = code.map(|code| code.shortened(LONGEST_ECHO));
+        code.or_else(|| activation.text("challenge").map(|_| String::new()))
     });
     let (mqtt, websocket) = (section("mqtt"), section("websocket"));
     for section in [mqtt, websocket].into_iter().flatten() {
-        if section.iter().any(is_refused) {
-            return Err(Unusable::LongName);
+        for (name, value) in section.members() {
+            match (value.as_text(), value.as_number()) {
+                (None, None) => {}
+                // The storage takes texts and numbers under short names.
+                _ if name.len() > LONGEST_NAME => return Err(Unusable::LongName),
+                (Some(text), _) if text.len() > LONGEST_SETTING => return Err(Unusable::LongText),
+                _ => {}
+            }
         }
     }
     if let Some(section) = mqtt {
@@ -139,12 +146,7 @@ pub(crate) fn read(body: &[u8], identity: &mut Identity) -> Result<Answer, Unusa
     })
 }
 
-/// Whether the storage refuses a member: it takes texts and numbers under short names.
-fn is_refused((name, value): (&String, &Value)) -> bool {
-    (value.is_string() || value.is_number()) && name.len() > LONGEST_NAME
-}
-
-fn store_mqtt(section: &Map<String, Value>, identity: &mut Identity) {
+fn store_mqtt(section: Object<'_>, identity: &mut Identity) {
     let mqtt = &mut identity.mqtt;
     store_text(section, "endpoint", &mut mqtt.endpoint);
     store_text(section, "client_id", &mut mqtt.client_id);
@@ -156,7 +158,7 @@ fn store_mqtt(section: &Map<String, Value>, identity: &mut Identity) {
     }
 }
 
-fn store_websocket(section: &Map<String, Value>, identity: &mut Identity) {
+fn store_websocket(section: Object<'_>, identity: &mut Identity) {
     store_text(section, "url", &mut identity.url);
     store_text(section, "token", &mut identity.token);
     // Only a number counts; of a text nothing is made.
@@ -166,13 +168,14 @@ fn store_websocket(section: &Map<String, Value>, identity: &mut Identity) {
     }
 }
 
-fn store_text(section: &Map<String, Value>, name: &str, setting: &mut String) {
-    if let Some(text) = section.get(name).and_then(Value::as_str) {
-        *setting = text.to_string();
+fn store_text(section: Object<'_>, name: &str, setting: &mut String) {
+    let stored = |text: Text<'_>| text.copy(LONGEST_SETTING);
+    if let Some(text) = section.text(name).and_then(stored) {
+        *setting = text;
     }
 }
 
-fn local_time(section: &Map<String, Value>) -> Option<i64> {
+fn local_time(section: Object<'_>) -> Option<i64> {
     let timestamp = section.get("timestamp").and_then(Value::as_i64)?;
     let minutes = section.get("timezone_offset").and_then(Value::as_i64);
     timestamp.checked_add(minutes.unwrap_or(0).checked_mul(60_000)?)
@@ -221,6 +224,7 @@ mod tests {
     #[case("{", Unusable::Json)]
     #[case(r#"{"mqtt":{"subscribe_topics":"x"}}"#, Unusable::LongName)]
     #[case(r#"{"websocket":{"sixteen_letters_":1}}"#, Unusable::LongName)]
+    #[case(&format!(r#"{{"websocket":{{"url":"{}"}}}}"#, "x".repeat(4000)), Unusable::LongText)]
     fn some_answers_cannot_be_used(#[case] body: &str, #[case] why: Unusable) {
         let mut identity = Identity::default();
         assert_eq!(read(body.as_bytes(), &mut identity), Err(why));
@@ -230,8 +234,8 @@ mod tests {
     #[test]
     fn the_description_is_json_about_this_device() {
         let identity = Identity::default();
-        let request = request(&identity, "en-US");
-        let body: Value = serde_json::from_slice(&request.body).expect("JSON");
+        let request = request(&identity, "en-US", None);
+        let body: serde_json::Value = serde_json::from_slice(&request.body).expect("JSON");
         assert_eq!(body["version"], 2);
         assert_eq!(body["mac_address"], *identity.mac);
         assert_eq!(body["uuid"], *identity.client_id);
@@ -244,10 +248,7 @@ mod tests {
     #[case("http://h/ota", "http://h/ota/activate")]
     #[case("http://h/ota/", "http://h/ota/activate")]
     fn activation_is_asked_beneath_the_configuration(#[case] url: &str, #[case] expected: &str) {
-        let identity = Identity {
-            ota_url: url.to_string(),
-            ..Identity::default()
-        };
+        let identity = Identity { ota_url: url.to_string(), ..Identity::default() };
         assert_eq!(activation_request(&identity, "en-US").url, expected);
     }
 }

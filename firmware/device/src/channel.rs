@@ -4,13 +4,15 @@
 //! header is the initial counter. The server gives key and header ("nonce"); the device fills in
 //! length, time and sequence: `01 | flags | length u16 | ssrc u32 | timestamp u32 | sequence u32`.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use aes::Aes128;
 use ctr::Ctr128BE;
 use ctr::cipher::{KeyIvInit, StreamCipher};
-use serde_json::{Map, Value};
+
+use crate::json::{Object, Text};
+use crate::limits::LONGEST_SETTING;
 
 /// Bytes of the header, of the key, and of AES's block.
 const BLOCK: usize = 16;
@@ -28,27 +30,21 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// The channel that a server's hello describes; the error is what the console says.
-    pub(crate) fn from_hello(hello: &Map<String, Value>) -> Result<Channel, &'static str> {
-        let Some(Value::Object(udp)) = hello.get("udp") else {
+    pub(crate) fn from_hello(hello: Object<'_>) -> Result<Channel, &'static str> {
+        let Some(udp) = hello.object("udp") else {
             return Err("UDP is not specified");
         };
-        let text = |name: &str| udp.get(name).and_then(Value::as_str).unwrap_or_default();
-        let server = text("server").to_string();
-        let port = udp.get("port").and_then(Value::as_u64);
+        let server = udp.text("server").and_then(|server| server.copy(LONGEST_SETTING));
+        let server = server.unwrap_or_default();
+        let port = udp.get("port").and_then(|port| port.as_u64());
         let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(0);
         if server.is_empty() || port == 0 {
             return Err("Invalid UDP server or port");
         }
-        let (Some(key), Some(nonce)) = (block(text("key")), block(text("nonce"))) else {
+        let (Some(key), Some(nonce)) = (block(udp.text("key")), block(udp.text("nonce"))) else {
             return Err("Invalid AES key or nonce length");
         };
-        Ok(Channel {
-            server,
-            port,
-            key,
-            nonce,
-            sequence: 0,
-        })
+        Ok(Channel { server, port, key, nonce, sequence: 0 })
     }
 
     /// The datagram for the next frame of `frame_ms` milliseconds.
@@ -70,29 +66,26 @@ impl Channel {
 }
 
 /// The 16 bytes that 32 hexadecimal digits spell.
-fn block(hex: &str) -> Option<[u8; BLOCK]> {
-    if hex.len() != 2 * BLOCK {
-        return None;
-    }
+fn block(hex: Option<Text<'_>>) -> Option<[u8; BLOCK]> {
+    let mut digits = hex?.chars();
+    let mut digit = || digits.next()?.to_digit(16);
     let mut out = [0; BLOCK];
-    for (byte, pair) in out.iter_mut().zip(hex.as_bytes().chunks(2)) {
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    for byte in &mut out {
+        *byte = u8::try_from(digit()? * 16 + digit()?).ok()?;
     }
-    Some(out)
+    digits.next().is_none().then_some(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Value;
     use rstest::rstest;
 
     fn open(udp: &str) -> Result<Channel, &'static str> {
         let text = alloc::format!("{{\"udp\":{udp}}}");
-        match serde_json::from_str(&text) {
-            Ok(Value::Object(hello)) => Channel::from_hello(&hello),
-            other => panic!("{other:?}"),
-        }
+        let hello = Value::read(&text).and_then(Value::as_object);
+        Channel::from_hello(hello.expect("an object"))
     }
 
     const GOOD: &str = r#"{"server":"127.0.0.1","port":8884,
@@ -116,14 +109,18 @@ mod tests {
         }
     }
 
+    fn hex(text: &str) -> Option<Text<'_>> {
+        Value::read(text)?.as_text()
+    }
+
     /// NIST SP 800-38A, F.5.1, first block: the cipher is the one that others mean.
     #[test]
     fn the_cipher_is_aes_128_in_counter_mode() {
-        let key = block("2b7e151628aed2a6abf7158809cf4f3c").expect("16 bytes");
-        let counter = block("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff").expect("16 bytes");
-        let mut text = block("6bc1bee22e409f96e93d7e117393172a").expect("16 bytes");
+        let key = block(hex(r#""2b7e151628aed2a6abf7158809cf4f3c""#)).expect("16 bytes");
+        let counter = block(hex(r#""f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff""#)).expect("16 bytes");
+        let mut text = block(hex(r#""6bc1bee22e409f96e93d7e117393172a""#)).expect("16 bytes");
         Ctr128BE::<Aes128>::new(&key.into(), &counter.into()).apply_keystream(&mut text);
-        assert_eq!(Some(text), block("874d6191b620e3261bef6864990db6ce"));
+        assert_eq!(Some(text), block(hex(r#""874d6191b620e3261bef6864990db6ce""#)));
     }
 
     #[rstest]

@@ -3,15 +3,14 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use serde_json::{Map, Value};
-
 use crate::arguments::Arguments;
 use crate::board::Board;
 use crate::console::{self, Level};
-use crate::json;
+use crate::effects::Effects;
+use crate::json::{self, Object, Value};
+use crate::limits::{LONGEST_ECHO, LONGEST_SETTING};
 use crate::registry::{Registry, ToolFailure};
 use crate::rpc::RpcError;
-use crate::tools::Effects;
 
 /// The one protocol revision that the device speaks; it is offered whatever the client asks for.
 const PROTOCOL_VERSION: &str = "2024-11-05";
@@ -26,7 +25,7 @@ pub struct Vision {
 }
 
 /// Parameters of a request.
-pub(crate) type Params<'a> = Option<&'a Map<String, Value>>;
+pub(crate) type Params<'a> = Option<Object<'a>>;
 
 /// JSON text of a result, or the error to answer.
 pub(crate) type Outcome = Result<String, RpcError>;
@@ -39,20 +38,16 @@ pub(crate) fn initialize(
     vision: &mut Option<Vision>,
 ) -> Outcome {
     let asked = params
-        .and_then(|params| params.get("capabilities"))
-        .and_then(|all| all.get("vision"));
-    if let Some(url) = asked
-        .and_then(|vision| vision.get("url"))
-        .and_then(Value::as_str)
+        .and_then(|params| params.object("capabilities"))
+        .and_then(|all| all.object("vision"));
+    if let Some([url, token]) = asked.map(|asked| asked.pick(["url", "token"]))
+        && let Some(url) = url.and_then(Value::as_text)
     {
-        let token = asked
-            .and_then(|vision| vision.get("token"))
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        *vision = Some(Vision {
-            url: url.to_string(),
-            token: token.to_string(),
-        });
+        let token = token.and_then(Value::as_text);
+        let token = token.map_or(Some(String::new()), |token| token.copy(LONGEST_SETTING));
+        let url = url.copy(LONGEST_SETTING);
+        // A service whose address cannot be kept is none.
+        *vision = url.zip(token).map(|(url, token)| Vision { url, token });
     }
     let (name, version) = (json::string(name), json::string(version));
     Ok(format!(
@@ -63,17 +58,20 @@ pub(crate) fn initialize(
 
 /// `tools/list`, one page.
 pub(crate) fn list(params: Params, registry: &Registry) -> Outcome {
-    let cursor = match params.and_then(|params| params.get("cursor")) {
-        None => "",
-        Some(Value::String(cursor)) => cursor,
-        Some(_) => return Err(RpcError::invalid_params("cursor must be a string")),
+    let names = ["cursor", "withUserTools"];
+    let [cursor, with_user_tools] = params.map_or([None; 2], |params| params.pick(names));
+    let cursor = match cursor.map(Value::as_text) {
+        None => String::new(),
+        // No tool has a name as long as that.
+        Some(Some(cursor)) => cursor.shortened(LONGEST_ECHO),
+        Some(None) => return Err(RpcError::invalid_params("cursor must be a string")),
     };
-    let with_user_tools = match params.and_then(|params| params.get("withUserTools")) {
+    let with_user_tools = match with_user_tools.map(Value::as_bool) {
         None => false,
-        Some(Value::Bool(flag)) => *flag,
-        Some(_) => return Err(RpcError::invalid_params("withUserTools must be a boolean")),
+        Some(Some(flag)) => flag,
+        Some(None) => return Err(RpcError::invalid_params("withUserTools must be a boolean")),
     };
-    registry.page(cursor, with_user_tools)
+    registry.page(&cursor, with_user_tools)
 }
 
 /// `tools/call`. What is wrong with the call is an error answer; what goes wrong in the tool is a
@@ -85,25 +83,23 @@ pub(crate) fn call(
     effects: &mut Effects,
 ) -> Outcome {
     let refuse = |effects: &mut Effects, message: String| {
-        effects.log(
-            Level::Error,
-            "MCP",
-            format!("tools/call: {}", console::quote(&message)),
-        );
+        effects.log(Level::Error, "MCP", format!("tools/call: {}", console::quote(&message)));
         Err(RpcError::invalid_params(message))
     };
     let Some(params) = params else {
         return refuse(effects, "Missing params".to_string());
     };
-    let Some(name) = params.get("name").and_then(Value::as_str) else {
+    let [name, sent] = params.pick(["name", "arguments"]);
+    let Some(name) = name.and_then(Value::as_text) else {
         return refuse(effects, "Missing name".to_string());
     };
-    let sent = match params.get("arguments") {
+    let sent = match sent.map(Value::as_object) {
         None => None,
-        Some(Value::Object(sent)) => Some(sent),
-        Some(_) => return refuse(effects, "Invalid arguments: expected object".to_string()),
+        Some(Some(sent)) => Some(sent),
+        Some(None) => return refuse(effects, "Invalid arguments: expected object".to_string()),
     };
-    let Some(tool) = registry.find(name) else {
+    let name = name.shortened(LONGEST_ECHO);
+    let Some(tool) = registry.find(&name) else {
         return refuse(effects, format!("Unknown tool: {name}"));
     };
     let arguments = match Arguments::check(tool.properties, sent) {

@@ -1,168 +1,19 @@
 //! The tools of a device: their declaration, their listing in pages, their lookup.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::arguments::{Arguments, Value};
+use crate::arguments::Arguments;
 use crate::board::Board;
+use crate::effects::Effects;
 use crate::json;
+use crate::property::Property;
 use crate::rpc::RpcError;
-use crate::tools::Effects;
 
 /// Largest result of `tools/list` in bytes. The protocol gateway closes the connection of a device
 /// whose packet exceeds 8192 bytes; the difference is room for the envelope.
 pub(crate) const PAGE_LIMIT: usize = 8000;
-
-/// Bounds of an integer property, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// Smallest value.
-    pub minimum: i64,
-    /// Largest value.
-    pub maximum: i64,
-}
-
-impl Range {
-    pub(crate) fn contains(self, value: i64) -> bool {
-        (self.minimum..=self.maximum).contains(&value)
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Boolean { default: Option<bool> },
-    Integer { default: Option<i64>, range: Range },
-    Text { default: Option<&'static str> },
-}
-
-/// A declared argument of a tool. It is required exactly when it has no default.
-#[derive(Clone, Copy, Debug)]
-pub struct Property {
-    /// Member name in `arguments`.
-    pub name: &'static str,
-    /// What it means, for the language model that fills it in.
-    pub description: &'static str,
-    kind: Kind,
-}
-
-impl Property {
-    /// A required boolean.
-    pub const fn boolean(name: &'static str, description: &'static str) -> Self {
-        Property {
-            name,
-            description,
-            kind: Kind::Boolean { default: None },
-        }
-    }
-
-    /// A required integer between the bounds, both included.
-    pub const fn integer(
-        name: &'static str,
-        description: &'static str,
-        minimum: i64,
-        maximum: i64,
-    ) -> Self {
-        Property {
-            name,
-            description,
-            kind: Kind::Integer {
-                default: None,
-                range: Range { minimum, maximum },
-            },
-        }
-    }
-
-    /// A required string.
-    pub const fn text(name: &'static str, description: &'static str) -> Self {
-        Property {
-            name,
-            description,
-            kind: Kind::Text { default: None },
-        }
-    }
-
-    /// Makes an integer optional. Leaves other kinds as they are.
-    pub const fn with_default_integer(mut self, default: i64) -> Self {
-        if let Kind::Integer { range, .. } = self.kind {
-            self.kind = Kind::Integer {
-                default: Some(default),
-                range,
-            };
-        }
-        self
-    }
-
-    /// Makes a string optional. Leaves other kinds as they are.
-    pub const fn with_default_text(mut self, default: &'static str) -> Self {
-        if let Kind::Text { .. } = self.kind {
-            self.kind = Kind::Text {
-                default: Some(default),
-            };
-        }
-        self
-    }
-
-    /// The JSON Schema type.
-    pub fn type_name(&self) -> &'static str {
-        match self.kind {
-            Kind::Boolean { .. } => "boolean",
-            Kind::Integer { .. } => "integer",
-            Kind::Text { .. } => "string",
-        }
-    }
-
-    /// The value of an absent argument, if it may be absent.
-    pub fn default(&self) -> Option<Value> {
-        match self.kind {
-            Kind::Boolean { default } => default.map(Value::Boolean),
-            Kind::Integer { default, .. } => default.map(Value::Integer),
-            Kind::Text { default } => default.map(|text| Value::Text(text.to_string())),
-        }
-    }
-
-    /// The bounds of an integer; everything for other kinds.
-    pub fn range(&self) -> Range {
-        match self.kind {
-            Kind::Integer { range, .. } => range,
-            _ => Range {
-                minimum: i64::MIN,
-                maximum: i64::MAX,
-            },
-        }
-    }
-
-    fn push_schema(&self, out: &mut String) {
-        json::push_string(out, self.name);
-        out.push_str(":{\"type\":\"");
-        out.push_str(self.type_name());
-        out.push('"');
-        if !self.description.is_empty() {
-            out.push_str(",\"description\":");
-            json::push_string(out, self.description);
-        }
-        match self.default() {
-            Some(Value::Boolean(value)) => {
-                push_member(out, "default", if value { "true" } else { "false" })
-            }
-            Some(Value::Integer(value)) => push_member(out, "default", &value.to_string()),
-            Some(Value::Text(value)) => push_member(out, "default", &json::string(&value)),
-            None => {}
-        }
-        if let Kind::Integer { range, .. } = self.kind {
-            push_member(out, "minimum", &range.minimum.to_string());
-            push_member(out, "maximum", &range.maximum.to_string());
-        }
-        out.push('}');
-    }
-}
-
-fn push_member(out: &mut String, name: &str, value: &str) {
-    out.push_str(",\"");
-    out.push_str(name);
-    out.push_str("\":");
-    out.push_str(value);
-}
 
 /// A tool that could not do what it was asked for, although the call was legal. Becomes a result
 /// with `isError` true.
@@ -202,10 +53,7 @@ impl Tool {
             property.push_schema(&mut out);
         }
         out.push('}');
-        let mut required = self
-            .properties
-            .iter()
-            .filter(|property| property.default().is_none());
+        let mut required = self.properties.iter().filter(|property| property.default().is_none());
         if let Some(first) = required.next() {
             out.push_str(",\"required\":[");
             json::push_string(&mut out, first.name);
@@ -238,10 +86,7 @@ impl fmt::Display for RegisterError {
         match self {
             RegisterError::Duplicate(name) => write!(f, "Tool {name} already added"),
             RegisterError::TooLarge(name) => {
-                write!(
-                    f,
-                    "tools/list: Failed to add tool {name} because of payload size limit"
-                )
+                write!(f, "tools/list: Failed to add tool {name} because of payload size limit")
             }
         }
     }
@@ -257,10 +102,7 @@ pub struct Registry {
 
 impl Default for Registry {
     fn default() -> Self {
-        Registry {
-            entries: Vec::new(),
-            page_limit: PAGE_LIMIT,
-        }
+        Registry { entries: Vec::new(), page_limit: PAGE_LIMIT }
     }
 }
 
@@ -308,17 +150,12 @@ impl Registry {
     /// The result of `tools/list`: a page of limited size that begins with the tool that `cursor`
     /// names.
     pub(crate) fn page(&self, cursor: &str, with_user_tools: bool) -> Result<String, RpcError> {
-        let mut visible = self
-            .entries
-            .iter()
-            .filter(|entry| with_user_tools || !entry.tool.user_only)
-            .peekable();
+        let mut visible =
+            self.entries.iter().filter(|entry| with_user_tools || !entry.tool.user_only).peekable();
         if !cursor.is_empty() {
             while visible.next_if(|entry| entry.tool.name != cursor).is_some() {}
             if visible.peek().is_none() {
-                return Err(RpcError::invalid_params(alloc::format!(
-                    "Unknown cursor: {cursor}"
-                )));
+                return Err(RpcError::invalid_params(alloc::format!("Unknown cursor: {cursor}")));
             }
         }
         let mut out = String::with_capacity(PAGE_LIMIT);
@@ -333,9 +170,8 @@ impl Registry {
             let mut ahead = visible.clone();
             let Some(next) = ahead.next() else { break };
             // The next tool must leave room for the cursor that would have to follow it.
-            let after = ahead
-                .next()
-                .map_or("]}".len(), |after| next_cursor_length(after.tool.name));
+            let after =
+                ahead.next().map_or("]}".len(), |after| next_cursor_length(after.tool.name));
             if out.len() + 1 + next.json.len() + after > self.page_limit {
                 out.push_str("],\"nextCursor\":");
                 json::push_string(&mut out, next.tool.name);
@@ -361,6 +197,7 @@ mod tests {
     use super::*;
     use crate::tools;
     use alloc::collections::BTreeSet;
+    use alloc::string::ToString;
     use alloc::vec;
 
     fn page(registry: &Registry, cursor: &str, users: bool) -> (Vec<String>, Option<String>) {
@@ -368,9 +205,7 @@ mod tests {
         assert!(text.len() <= PAGE_LIMIT, "{} bytes", text.len());
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let names = value["tools"].as_array().expect("tools").iter();
-        let names = names
-            .map(|tool| tool["name"].as_str().expect("name").to_string())
-            .collect();
+        let names = names.map(|tool| tool["name"].as_str().expect("name").to_string()).collect();
         (names, value["nextCursor"].as_str().map(ToString::to_string))
     }
 
@@ -392,16 +227,8 @@ mod tests {
         let registry = tools::registry();
         for users in [false, true] {
             let pages = walk(&registry, users);
-            let total: usize = registry
-                .entries
-                .iter()
-                .map(|entry| entry.json.len() + 1)
-                .sum();
-            assert!(
-                pages.len() >= 3,
-                "{} pages, {total} bytes in all",
-                pages.len()
-            );
+            let total: usize = registry.entries.iter().map(|entry| entry.json.len() + 1).sum();
+            assert!(pages.len() >= 3, "{} pages, {total} bytes in all", pages.len());
             let listed: Vec<_> = pages.concat();
             let expected: Vec<_> = registry
                 .tools()
@@ -417,12 +244,7 @@ mod tests {
     fn pages_are_filled_as_far_as_they_go() {
         let registry = tools::registry();
         let text = registry.page("", false).expect("a page");
-        let longest = registry
-            .entries
-            .iter()
-            .map(|entry| entry.json.len())
-            .max()
-            .expect("tools");
+        let longest = registry.entries.iter().map(|entry| entry.json.len()).max().expect("tools");
         assert!(
             text.len() + longest + 64 > PAGE_LIMIT,
             "{} bytes, longest tool {longest}",
@@ -463,21 +285,14 @@ mod tests {
     fn a_name_can_be_taken_once() {
         let mut registry = tools::registry();
         let again = *registry.find("self.reboot").expect("a tool");
-        assert_eq!(
-            registry.add(again),
-            Err(RegisterError::Duplicate("self.reboot"))
-        );
+        assert_eq!(registry.add(again), Err(RegisterError::Duplicate("self.reboot")));
     }
 
     #[test]
     fn descriptions_fit_the_style_of_the_family() {
         for tool in tools::registry().tools() {
             assert!(!tool.description.is_empty(), "{}", tool.name);
-            assert!(
-                tool.name.is_ascii() && tool.name.starts_with("self."),
-                "{}",
-                tool.name
-            );
+            assert!(tool.name.is_ascii() && tool.name.starts_with("self."), "{}", tool.name);
         }
     }
 }

@@ -8,10 +8,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Number;
 
 use crate::console;
-use crate::json;
+use crate::json::{self, Object, Text, Value};
+use crate::limits::LONGEST_ECHO;
 
 /// Id of a request: an integer of 64 bits, echoed digit by digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +26,12 @@ pub enum Id {
 impl Id {
     /// The id that `value` spells, if it is an integer. `7.0`, `7e0` and `-0` are not: their
     /// spelling could not be given back.
-    pub fn from_value(value: &Value) -> Option<Id> {
-        let number = value.as_number()?;
-        number
-            .as_u64()
-            .map(Id::Unsigned)
-            .or_else(|| number.as_i64().map(Id::Negative))
+    pub fn from_value(value: &serde_json::Value) -> Option<Id> {
+        Id::from_number(value.as_number()?)
+    }
+
+    fn from_number(number: &Number) -> Option<Id> {
+        number.as_u64().map(Id::Unsigned).or_else(|| number.as_i64().map(Id::Negative))
     }
 }
 
@@ -55,27 +56,19 @@ pub struct RpcError {
 impl RpcError {
     /// -32600: the message is no request.
     pub fn invalid_request(message: impl Into<String>) -> Self {
-        RpcError {
-            code: -32600,
-            message: message.into(),
-        }
+        RpcError { code: -32600, message: message.into() }
     }
 
     /// -32601: no such method.
-    pub fn unknown_method(method: &str) -> Self {
-        RpcError {
-            code: -32601,
-            message: format!("Method not implemented: {method}"),
-        }
+    pub(crate) fn unknown_method(method: Text<'_>) -> Self {
+        let method = method.shortened(LONGEST_ECHO);
+        RpcError { code: -32601, message: format!("Method not implemented: {method}") }
     }
 
     /// -32602: the method exists, its parameters are wrong. Unknown tools belong here (MCP
     /// 2024-11-05, tools, "Error Handling").
     pub fn invalid_params(message: impl Into<String>) -> Self {
-        RpcError {
-            code: -32602,
-            message: message.into(),
-        }
+        RpcError { code: -32602, message: message.into() }
     }
 
     /// Appends `"error":{...}` as in an answer.
@@ -92,77 +85,61 @@ impl RpcError {
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
     /// To be executed and answered.
-    Request {
-        id: Id,
-        method: &'a str,
-        params: Option<&'a Map<String, Value>>,
-    },
+    Request { id: Id, method: Text<'a>, params: Option<Object<'a>> },
     /// Answered with an error, and logged.
-    Refused {
-        id: Id,
-        error: RpcError,
-        log: String,
-    },
+    Refused { id: Id, error: RpcError, log: String },
     /// Not answered; `log` is a console line when there is something to say.
     Dropped { log: Option<String> },
 }
 
 /// Reads an object payload.
-pub(crate) fn read(payload: &Map<String, Value>) -> Incoming<'_> {
-    let id = payload.get("id").and_then(Id::from_value);
+pub(crate) fn read(payload: Object<'_>) -> Incoming<'_> {
+    let names = ["id", "method", "result", "error", "jsonrpc", "params"];
+    let [sent_id, sent_method, result, error, version, params] = payload.pick(names);
+    let id = sent_id.and_then(Value::as_number);
+    let id = id.as_ref().and_then(Id::from_number);
     let refuse = |error: RpcError, log: String| match id {
         Some(id) => Incoming::Refused { id, error, log },
         None => Incoming::Dropped { log: Some(log) },
     };
 
-    let is_response = !payload.contains_key("method")
-        && (payload.contains_key("result") || payload.contains_key("error"));
+    let is_response = sent_method.is_none() && (result.is_some() || error.is_some());
     if is_response {
         // This device asks nothing, so nobody owes it an answer.
-        return Incoming::Dropped {
-            log: Some("Missing method".to_string()),
-        };
+        return Incoming::Dropped { log: Some("Missing method".to_string()) };
     }
-    if payload.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        let found = match payload.get("jsonrpc") {
-            None => "null".to_string(),
-            Some(Value::String(text)) => console::quote(text),
-            Some(_) => "(null)".to_string(),
+    let version_text = version.and_then(Value::as_text);
+    if version_text.is_none_or(|text| text != *"2.0") {
+        let found = match (version, version_text) {
+            (None, _) => "null".to_string(),
+            (_, Some(text)) => console::quote_chars(text.chars()),
+            (_, None) => "(null)".to_string(),
         };
         return refuse(
             RpcError::invalid_request("jsonrpc must be the string \"2.0\""),
             format!("Invalid JSONRPC version: {found}"),
         );
     }
-    let Some(method) = payload.get("method").and_then(Value::as_str) else {
+    let Some(method) = sent_method.and_then(Value::as_text) else {
         return refuse(
             RpcError::invalid_request("method must be a string"),
             "Missing method".to_string(),
         );
     };
-    if !payload.contains_key("id") && method.starts_with("notifications/") {
+    if sent_id.is_none() && method.starts_with("notifications/") {
         return Incoming::Dropped { log: None };
     }
+    let quoted = || console::quote_chars(method.chars());
     let Some(id) = id else {
-        return Incoming::Dropped {
-            log: Some(format!("Invalid id for method: {}", console::quote(method))),
-        };
+        return Incoming::Dropped { log: Some(format!("Invalid id for method: {}", quoted())) };
     };
-    match payload.get("params") {
-        None => Incoming::Request {
-            id,
-            method,
-            params: None,
-        },
-        Some(Value::Object(params)) => Incoming::Request {
-            id,
-            method,
-            params: Some(params),
-        },
-        Some(_) => Incoming::Refused {
+    match params.map(Value::as_object) {
+        None => Incoming::Request { id, method, params: None },
+        Some(Some(params)) => Incoming::Request { id, method, params: Some(params) },
+        Some(None) => Incoming::Refused {
             id,
             error: RpcError::invalid_params("params must be an object"),
-            log: format!("Invalid params for method: {}", console::quote(method)),
+            log: format!("Invalid params for method: {}", quoted()),
         },
     }
 }
@@ -172,11 +149,9 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    fn parse(text: &str) -> Map<String, Value> {
-        match serde_json::from_str(text) {
-            Ok(Value::Object(map)) => map,
-            other => panic!("{text}: {other:?}"),
-        }
+    fn parse(text: &str) -> Object<'_> {
+        let object = Value::read(text).and_then(Value::as_object);
+        object.expect("an object")
     }
 
     #[rstest]
@@ -197,10 +172,7 @@ mod tests {
     #[case("[1]", None)]
     fn an_id_is_an_integer_of_64_bits(#[case] text: &str, #[case] echoed: Option<&str>) {
         let value = serde_json::from_str(text).expect("JSON");
-        assert_eq!(
-            Id::from_value(&value).map(|id| id.to_string()).as_deref(),
-            echoed
-        );
+        assert_eq!(Id::from_value(&value).map(|id| id.to_string()).as_deref(), echoed);
     }
 
     #[rstest]
@@ -213,12 +185,8 @@ mod tests {
     #[case(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}"#, -32602)]
     #[case(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#, -32602)]
     fn a_bad_request_with_a_good_id_is_refused(#[case] text: &str, #[case] code: i32) {
-        match read(&parse(text)) {
-            Incoming::Refused {
-                id: Id::Unsigned(1),
-                error,
-                ..
-            } => assert_eq!(error.code, code),
+        match read(parse(text)) {
+            Incoming::Refused { id: Id::Unsigned(1), error, .. } => assert_eq!(error.code, code),
             other => panic!("{other:?}"),
         }
     }
@@ -236,7 +204,7 @@ mod tests {
     #[case(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some("Missing method"))]
     #[case(r#"{"method":"ping"}"#, Some("Invalid JSONRPC version: null"))]
     fn what_must_not_be_answered_is_dropped(#[case] text: &str, #[case] line: Option<&str>) {
-        match read(&parse(text)) {
+        match read(parse(text)) {
             Incoming::Dropped { log } => assert_eq!(log.as_deref(), line),
             other => panic!("{other:?}"),
         }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::http::{HttpOutcome, HttpRequest, Purpose};
 use crate::identity::Identity;
+use crate::limits::LONGEST_EXPLANATION;
 use crate::mcp::Vision;
 use crate::tools::PHOTO;
 
@@ -22,22 +23,14 @@ pub(crate) fn request(
     let Some(vision) = vision.filter(|vision| !vision.url.is_empty()) else {
         return Err("Image explain URL or token is not set".to_string());
     };
-    let scheme = vision
-        .url
-        .split_once("://")
-        .map_or("", |(scheme, _)| scheme);
+    let scheme = vision.url.split_once("://").map_or("", |(scheme, _)| scheme);
     if !["http", "https"].contains(&scheme) {
-        return Err(format!(
-            "Image explain URL must begin with http or https, not `{scheme}`"
-        ));
+        return Err(format!("Image explain URL must begin with http or https, not `{scheme}`"));
     }
     let mut headers = vec![
         ("Device-Id", identity.mac.clone()),
         ("Client-Id", identity.client_id.clone()),
-        (
-            "Content-Type",
-            format!("multipart/form-data; boundary={BOUNDARY}"),
-        ),
+        ("Content-Type", format!("multipart/form-data; boundary={BOUNDARY}")),
     ];
     if !vision.token.is_empty() {
         headers.push(("Authorization", format!("Bearer {}", vision.token)));
@@ -66,13 +59,16 @@ fn form(question: &str) -> Vec<u8> {
 /// What the service said, or why it said nothing.
 pub(crate) fn explanation(outcome: HttpOutcome) -> Result<String, String> {
     match outcome {
+        Some(answer) if answer.status == 200 && answer.body.len() > LONGEST_EXPLANATION => {
+            Err(format!(
+                "The explanation has {} bytes, at most {LONGEST_EXPLANATION} are taken",
+                answer.body.len()
+            ))
+        }
         Some(answer) if answer.status == 200 => {
             Ok(String::from_utf8_lossy(&answer.body).into_owned())
         }
-        Some(answer) => Err(format!(
-            "Failed to upload photo, status code: {}",
-            answer.status
-        )),
+        Some(answer) => Err(format!("Failed to upload photo, status code: {}", answer.status)),
         None => Err("Failed to connect to explain URL".to_string()),
     }
 }

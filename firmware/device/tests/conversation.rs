@@ -12,10 +12,7 @@ struct Talk {
 
 impl Talk {
     fn start() -> Self {
-        let mut talk = Talk {
-            device: Device::new(Identity::default()),
-            now: 0,
-        };
+        let mut talk = Talk { device: Device::new(Identity::default()), now: 0 };
         talk.device.boot(0);
         talk.device.dialling(1);
         talk.device.connected(2);
@@ -65,10 +62,7 @@ impl Talk {
 
     fn speaker(&mut self) -> Value {
         let answer = self.call("self.get_device_status", &json!({}));
-        let text = answer["result"]["content"][0]["text"]
-            .as_str()
-            .expect("text")
-            .to_string();
+        let text = answer["result"]["content"][0]["text"].as_str().expect("text").to_string();
         serde_json::from_str::<Value>(&text).expect("JSON")["audio_speaker"].clone()
     }
 }
@@ -79,21 +73,12 @@ fn the_first_message_is_the_hello_and_listening_follows_the_server() {
     device.boot(0);
     device.connected(5);
     let texts: Vec<_> = std::iter::from_fn(|| device.next_output())
-        .filter_map(|output| {
-            if let Output::Text(text) = output {
-                Some(text)
-            } else {
-                None
-            }
-        })
+        .filter_map(|output| if let Output::Text(text) = output { Some(text) } else { None })
         .collect();
     assert_eq!(texts.len(), 1);
     assert!(texts[0].starts_with(r#"{"type":"hello","version":1"#));
 
-    device.on_text(
-        r#"{"type":"hello","transport":"websocket","session_id":"s1"}"#,
-        6,
-    );
+    device.on_text(r#"{"type":"hello","transport":"websocket","session_id":"s1"}"#, 6);
     assert_eq!(device.state(), State::Listening);
     device.tick(70);
     assert!(
@@ -103,13 +88,7 @@ fn the_first_message_is_the_hello_and_listening_follows_the_server() {
 
     device.on_text(r#"{"type":"tts","state":"start"}"#, 71);
     let texts: Vec<_> = std::iter::from_fn(|| device.next_output())
-        .filter_map(|output| {
-            if let Output::Text(text) = output {
-                Some(text)
-            } else {
-                None
-            }
-        })
+        .filter_map(|output| if let Output::Text(text) = output { Some(text) } else { None })
         .collect();
     assert_eq!(
         texts,
@@ -192,26 +171,15 @@ fn refusals_carry_their_code(#[case] payload: &str, #[case] code: i64) {
 #[case(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":3,"result":{}}}"#)]
 fn what_is_no_request_is_not_answered(#[case] text: &str) {
     let mut talk = Talk::start();
-    assert!(
-        talk.send(text)
-            .iter()
-            .all(|output| matches!(output, Output::Log(_)))
-    );
-    assert_eq!(
-        talk.payload(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
-            .0
-            .len(),
-        1
-    );
+    assert!(talk.send(text).iter().all(|output| matches!(output, Output::Log(_))));
+    assert_eq!(talk.payload(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).0.len(), 1);
 }
 
 #[test]
 fn nesting_without_end_is_survived() {
     let mut talk = Talk::start();
     assert!(
-        talk.send(&"[".repeat(1_000_000))
-            .iter()
-            .all(|output| matches!(output, Output::Log(_)))
+        talk.send(&"[".repeat(1_000_000)).iter().all(|output| matches!(output, Output::Log(_)))
     );
 }
 
@@ -219,10 +187,7 @@ fn nesting_without_end_is_survived() {
 fn the_volume_commands_keep_their_word() {
     let mut talk = Talk::start();
     let set = |talk: &mut Talk, volume: i64| {
-        talk.call(
-            "self.audio_speaker.set_volume",
-            &json!({ "volume": volume }),
-        )
+        talk.call("self.audio_speaker.set_volume", &json!({ "volume": volume }))
     };
     set(&mut talk, 95);
     talk.call("self.audio_speaker.volume_up", &json!({}));
@@ -244,10 +209,7 @@ fn the_volume_commands_keep_their_word() {
 fn a_tool_that_fails_says_so_in_its_result() {
     let answer = Talk::start().call("self.screen.set_theme", &json!({"theme": "bl\"ue\u{0}"}));
     assert_eq!(answer["result"]["isError"], true);
-    assert_eq!(
-        answer["result"]["content"][0]["text"],
-        "Unknown theme: bl\"ue\u{0}"
-    );
+    assert_eq!(answer["result"]["content"][0]["text"], "Unknown theme: bl\"ue\u{0}");
 }
 
 #[test]
@@ -275,18 +237,11 @@ fn the_session_is_the_newest_hello() {
     talk.device.disconnected(50);
     talk.device.connected(60);
     talk.outputs();
-    talk.device.on_text(
-        r#"{"type":"hello","transport":"websocket","session_id":"second"}"#,
-        61,
-    );
+    talk.device.on_text(r#"{"type":"hello","transport":"websocket","session_id":"second"}"#, 61);
     let outputs = talk.outputs();
-    let texts = outputs.iter().filter_map(|output| {
-        if let Output::Text(text) = output {
-            Some(text)
-        } else {
-            None
-        }
-    });
+    let texts = outputs
+        .iter()
+        .filter_map(|output| if let Output::Text(text) = output { Some(text) } else { None });
     let mut seen = 0;
     for text in texts {
         assert!(text.starts_with(r#"{"session_id":"second","#), "{text}");
@@ -297,19 +252,12 @@ fn the_session_is_the_newest_hello() {
 
 #[test]
 fn the_token_is_not_printed() {
-    let identity = Identity {
-        token: "secret".into(),
-        ..Identity::default()
-    };
+    let identity = Identity { token: "secret".into(), ..Identity::default() };
     let mut device = Device::new(identity);
     device.boot(0);
     device.dialling(1);
     device.connected(2);
-    assert!(
-        device
-            .headers()
-            .contains(&("Authorization", "Bearer secret".to_string()))
-    );
+    assert!(device.headers().contains(&("Authorization", "Bearer secret".to_string())));
     for output in std::iter::from_fn(|| device.next_output()) {
         assert!(!format!("{output:?}").contains("secret"));
     }

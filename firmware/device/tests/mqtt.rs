@@ -14,10 +14,7 @@ fn hello(session: &str) -> String {
 }
 
 fn mqtt() -> Identity {
-    Identity {
-        transport: Transport::Mqtt,
-        ..Identity::default()
-    }
+    Identity { transport: Transport::Mqtt, ..Identity::default() }
 }
 
 fn outputs(device: &mut Device) -> Vec<Output> {
@@ -26,24 +23,18 @@ fn outputs(device: &mut Device) -> Vec<Output> {
 
 /// What is published, as JSON.
 fn messages(device: &mut Device) -> Vec<Value> {
-    let texts = outputs(device)
-        .into_iter()
-        .filter_map(|output| match output {
-            Output::Text(text) => Some(text),
-            _ => None,
-        });
-    texts
-        .map(|text| serde_json::from_str(&text).expect("JSON"))
-        .collect()
+    let texts = outputs(device).into_iter().filter_map(|output| match output {
+        Output::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.map(|text| serde_json::from_str(&text).expect("JSON")).collect()
 }
 
 fn lines(device: &mut Device) -> Vec<String> {
-    let lines = outputs(device)
-        .into_iter()
-        .filter_map(|output| match output {
-            Output::Log(line) => Some(line),
-            _ => None,
-        });
+    let lines = outputs(device).into_iter().filter_map(|output| match output {
+        Output::Log(line) => Some(line),
+        _ => None,
+    });
     lines.collect()
 }
 
@@ -67,10 +58,7 @@ fn listening() -> Device {
 
 fn ping(device: &mut Device) -> Vec<Value> {
     outputs(device);
-    device.on_text(
-        r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#,
-        20,
-    );
+    device.on_text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"ping"}}"#, 20);
     messages(device)
 }
 
@@ -86,19 +74,14 @@ fn the_hello_is_that_of_mqtt() {
     let sent = messages(&mut connected());
     assert_eq!(
         sent,
-        [
-            json!({"type": "hello", "version": 3, "features": {"mcp": true}, "transport": "udp",
-            "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}})
-        ]
+        [json!({"type": "hello", "version": 3, "features": {"mcp": true}, "transport": "udp",
+            "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}})]
     );
 }
 
 #[test]
 fn nobody_pressed_the_button() {
-    let mut device = Device::new(Identity {
-        opens_channel: false,
-        ..mqtt()
-    });
+    let mut device = Device::new(Identity { opens_channel: false, ..mqtt() });
     device.boot(0);
     device.connected(0);
     assert_eq!(messages(&mut device), Vec::<Value>::new());
@@ -183,10 +166,8 @@ fn a_reboot_says_goodbye_and_then_nothing() {
 
 /// A device that asks, and the outcomes that it gets one after the other.
 fn bootstrap(outcomes: &[HttpOutcome]) -> (Device, Vec<String>, Vec<String>) {
-    let mut device = Device::new(Identity {
-        ota_url: "http://h/ota".to_string(),
-        ..Identity::default()
-    });
+    let mut device =
+        Device::new(Identity { ota_url: "http://h/ota".to_string(), ..Identity::default() });
     let (mut urls, mut lines) = (vec![], vec![]);
     let mut outcomes = outcomes.iter().cloned();
     let mut now = 0;
@@ -214,28 +195,16 @@ fn bootstrap(outcomes: &[HttpOutcome]) -> (Device, Vec<String>, Vec<String>) {
 }
 
 fn answer(status: u16, body: &str) -> HttpOutcome {
-    Some(HttpResponse {
-        status,
-        body: body.as_bytes().to_vec(),
-    })
+    Some(HttpResponse { status, body: body.as_bytes().to_vec() })
 }
 
 #[test]
 fn failures_are_followed_by_longer_and_longer_pauses() {
-    let outcomes = [
-        None,
-        answer(404, ""),
-        answer(200, "["),
-        answer(200, r#"{"websocket":{}}"#),
-    ];
+    let outcomes = [None, answer(404, ""), answer(200, "["), answer(200, r#"{"websocket":{}}"#)];
     let (device, urls, lines) = bootstrap(&outcomes);
     assert_eq!(urls.len(), 4);
     assert_eq!(device.identity().transport, Transport::Websocket);
-    for pause in [
-        "0.2 seconds (1/10)",
-        "0.4 seconds (2/10)",
-        "0.8 seconds (3/10)",
-    ] {
+    for pause in ["0.2 seconds (1/10)", "0.4 seconds (2/10)", "0.8 seconds (3/10)"] {
         assert!(lines.iter().any(|line| line.ends_with(pause)), "{lines:#?}");
     }
 }
@@ -269,10 +238,7 @@ fn a_long_name_aborts() {
     let (device, _, lines) = bootstrap(&[answer(200, r#"{"mqtt":{"sixteen_letters_":1}}"#)]);
     assert!(!device.is_configured());
     let abort = "ESP_ERROR_CHECK failed: esp_err_t 0x1109 (ESP_ERR_NVS_KEY_TOO_LONG)";
-    assert!(
-        lines.iter().any(|line| line.starts_with(abort)),
-        "{lines:#?}"
-    );
+    assert!(lines.iter().any(|line| line.starts_with(abort)), "{lines:#?}");
 }
 
 #[test]
@@ -282,11 +248,7 @@ fn every_boot_asks_again() {
     assert!(!device.is_configured());
     let asks = |output: &Output| matches!(output, Output::Http(request) if request.purpose == Purpose::Configuration);
     assert!(outputs(&mut device).iter().any(asks));
-    device.http_done(
-        Purpose::Configuration,
-        answer(200, r#"{"websocket":{}}"#),
-        1001,
-    );
+    device.http_done(Purpose::Configuration, answer(200, r#"{"websocket":{}}"#), 1001);
     assert_eq!(device.identity().transport, Transport::Websocket);
     // Settings that were told once are kept.
     assert_eq!(device.identity().mqtt.endpoint, "h:1");
@@ -297,10 +259,7 @@ fn every_boot_asks_again() {
 #[case(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 40])]
 #[case(3, &[0, 0, 0, 40])]
 fn audio_frames_follow_the_version(#[case] version: u8, #[case] header: &[u8]) {
-    let mut device = Device::new(Identity {
-        websocket_version: version,
-        ..Identity::default()
-    });
+    let mut device = Device::new(Identity { websocket_version: version, ..Identity::default() });
     device.boot(0);
     device.connected(0);
     device.on_text(r#"{"type":"hello","transport":"websocket"}"#, 1);

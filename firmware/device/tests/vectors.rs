@@ -56,10 +56,8 @@ impl Talk {
                 Output::Text(text) => {
                     let text = text.replace(&self.session, "${session}");
                     let version = env!("CARGO_PKG_VERSION");
-                    let text = text.replace(
-                        &format!(r#""version":"{version}""#),
-                        r#""version":"${version}""#,
-                    );
+                    let text = text
+                        .replace(&format!(r#""version":"{version}""#), r#""version":"${version}""#);
                     self.texts.push(text);
                 }
                 Output::Log(line) => {
@@ -110,10 +108,7 @@ fn the_device_alone_answers_as_the_vectors_say(#[case] transport: Transport, #[c
     let text = std::fs::read_to_string(path).expect("the vectors");
     let file: Value = serde_json::from_str(&text).expect("JSON");
     let mut talk = Talk {
-        device: Device::new(Identity {
-            transport,
-            ..Identity::default()
-        }),
+        device: Device::new(Identity { transport, ..Identity::default() }),
         transport,
         now: 0,
         session: String::new(),

@@ -4,9 +4,11 @@ use esp_hal::efuse::{self, InterfaceMacAddress};
 use esp_hal::rng::Rng;
 use esp_hal::time::{Duration, Instant};
 use esp_println::println;
+use reference_device::Memory;
 use reference_net::Machine;
 
 use crate::network::Link;
+use crate::stack;
 
 /// How long the last words on the console may take before a reset.
 const LAST_WORDS: Duration = Duration::from_millis(50);
@@ -24,8 +26,6 @@ impl Board {
 }
 
 impl Machine for Board {
-    // Of 400 KB of memory and less a radio takes its part.
-    const TCP_BUFFER: usize = 8 << 10;
     // Every chip has one, and Espressif's emulator runs a copy.
     const HAS_ROM: bool = true;
 
@@ -41,6 +41,15 @@ impl Machine for Board {
 
     fn idle(&mut self, ms: u64) {
         self.0.idle(ms);
+    }
+
+    fn memory(&mut self) -> Option<Memory> {
+        let stats = esp_alloc::HEAP.stats();
+        Some(Memory {
+            free: stats.size.saturating_sub(stats.current_usage),
+            lowest: stats.size.saturating_sub(stats.max_usage),
+            stack: Some(stack::unused()),
+        })
     }
 
     fn print(&mut self, line: &str) {

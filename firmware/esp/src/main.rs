@@ -11,16 +11,14 @@ extern crate alloc;
 mod board;
 mod console;
 mod image;
+mod stack;
 mod stored;
 
 #[cfg_attr(feature = "wifi", path = "wifi.rs")]
 #[cfg_attr(not(feature = "wifi"), path = "ethernet.rs")]
 mod network;
 
-#[cfg(any(
-    all(feature = "wifi", feature = "qemu"),
-    not(any(feature = "wifi", feature = "qemu"))
-))]
+#[cfg(any(all(feature = "wifi", feature = "qemu"), not(any(feature = "wifi", feature = "qemu"))))]
 compile_error!("an image has one network: expected just one of the features `wifi` and `qemu`");
 
 use alloc::{format, vec};
@@ -43,6 +41,7 @@ const SECOND_THOUGHTS: Duration = Duration::from_millis(1_000);
 fn main() -> ! {
     let hal = esp_hal::Config::default().with_cpu_clock(esp_hal::clock::CpuClock::max());
     let chip = esp_hal::init(hal);
+    stack::paint();
     network::prepare();
     println!("mcp-hil-{} {}", image::NAME, image::VERSION);
 

@@ -20,7 +20,5 @@ pub(crate) fn read(flash: FLASH<'_>) -> Nvs {
         return Nvs::default();
     };
     let mut region = partition.as_flash_region(&mut flash);
-    Nvs::read(partition.len(), |offset, buffer| {
-        region.read(offset, buffer).is_ok()
-    })
+    Nvs::read(partition.len(), |offset, buffer| region.read(offset, buffer).is_ok())
 }

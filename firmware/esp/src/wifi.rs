@@ -50,16 +50,20 @@ pub(crate) struct Link {
 
 /// Memory: what the bootloader leaves, and some more.
 pub(crate) fn prepare() {
-    esp_alloc::heap_allocator!(#[ram(reclaimed)] size: 64 << 10);
+    esp_alloc::heap_allocator!(#[ram(reclaimed)] size: RECLAIMED);
     esp_alloc::heap_allocator!(size: MEMORY);
 }
 
-/// Beside the heap there must be room for the radio, and for a stack on which nested JSON is read.
-const MEMORY: usize = if cfg!(any(feature = "esp32", feature = "esp32s2")) {
-    48 << 10
-} else {
-    160 << 10
-};
+/// What the bootloader used and leaves behind. The radio takes 47 KiB when it starts, first of all from
+/// here; the largest message, 64 KiB in one piece, does not fit beside that.
+const RECLAIMED: usize = 64 << 10;
+
+/// The rest of the heap, out of which the largest message comes: with what the radio leaves of the other
+/// part it is what the image without a radio has. Beside it there must be room for the radio's own
+/// variables and for a stack. An ESP32 and an ESP32-S2 have no more than this to give: there messages of
+/// more than some 30 KiB are refused.
+const MEMORY: usize =
+    if cfg!(any(feature = "esp32", feature = "esp32s2")) { 48 << 10 } else { 160 << 10 };
 
 /// Starts the radio and joins a network.
 pub(crate) fn start(
@@ -68,20 +72,14 @@ pub(crate) fn start(
     _mac: [u8; 6],
 ) -> Result<(Radio, Link), String> {
     if networks.is_empty() {
-        return Err(
-            "no network is known: expected `ssid` and `password` in the NVS partition, \
+        return Err("no network is known: expected `ssid` and `password` in the NVS partition, \
              namespace `wifi`, or in the line `config {...}`"
-                .into(),
-        );
+            .into());
     }
     esp_rtos::start(TimerGroup::new(parts.timers).timer0, parts.interrupt);
     let controller = WifiController::new(parts.radio, Default::default())
         .map_err(|error| format!("the radio does not start: {error:?}"))?;
-    let mut link = Link {
-        controller: Some(controller),
-        networks,
-        current: 0,
-    };
+    let mut link = Link { controller: Some(controller), networks, current: 0 };
     while !link.join() {
         CurrentThreadHandle::get().delay(PAUSE);
     }
@@ -123,10 +121,7 @@ impl Link {
     /// Lets the radio work, and joins again when the network is gone.
     pub(crate) fn idle(&mut self, ms: u64) {
         let thread = CurrentThreadHandle::get();
-        let is_out = self
-            .controller
-            .as_ref()
-            .is_some_and(|controller| !controller.is_connected());
+        let is_out = self.controller.as_ref().is_some_and(|controller| !controller.is_connected());
         if is_out && !self.join() {
             thread.delay(PAUSE);
         }
@@ -145,9 +140,7 @@ fn join(controller: &mut WifiController<'static>, network: &Network) -> Result<(
     let station = StationConfig::default()
         .with_ssid(network.ssid.as_str().try_into().map_err(told)?)
         .with_authentication(authentication);
-    controller
-        .set_config(&Config::Station(station))
-        .map_err(told)?;
+    controller.set_config(&Config::Station(station)).map_err(told)?;
     let mut joining = pin!(controller.connect_async());
     let mut context = Context::from_waker(Waker::noop());
     let begin = Instant::now();

@@ -6,15 +6,16 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-/// Opcode of a pong (RFC 6455 section 5.2).
+/// Opcodes of a Close frame and of a pong (RFC 6455 section 5.2).
+const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
 
 /// The stream under the WebSocket library.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
     tcp: TcpStream,
-    /// Pongs are thrown away instead of sent.
-    drop_pongs: bool,
+    /// Control frames with these opcodes are thrown away instead of sent.
+    dropped: Vec<u8>,
     incoming: Option<Watch>,
 }
 
@@ -31,11 +32,7 @@ struct Watch {
 
 impl FrameStream {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        FrameStream {
-            tcp,
-            drop_pongs: false,
-            incoming: None,
-        }
+        FrameStream { tcp, dropped: Vec::new(), incoming: None }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -44,7 +41,12 @@ impl FrameStream {
 
     /// From now on, which must be after the handshake, pongs are not sent.
     pub(crate) fn drop_pongs(&mut self) {
-        self.drop_pongs = true;
+        self.dropped.push(PONG);
+    }
+
+    /// From now on, which must be after the handshake, Close frames are not sent.
+    pub(crate) fn drop_closes(&mut self) {
+        self.dropped.push(CLOSE);
     }
 
     /// From now on, which must be after the handshake and before the server's first frame,
@@ -55,10 +57,7 @@ impl FrameStream {
 
     /// Whether the data message that the library returned just now came in fragments.
     pub(crate) fn next_was_fragmented(&mut self) -> bool {
-        self.incoming
-            .as_mut()
-            .and_then(|watch| watch.messages.pop_front())
-            .unwrap_or(false)
+        self.incoming.as_mut().and_then(|watch| watch.messages.pop_front()).unwrap_or(false)
     }
 }
 
@@ -66,9 +65,8 @@ impl Watch {
     fn feed(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
             if self.payload_left > 0 {
-                let passed = bytes
-                    .len()
-                    .min(usize::try_from(self.payload_left).unwrap_or(usize::MAX));
+                let passed =
+                    bytes.len().min(usize::try_from(self.payload_left).unwrap_or(usize::MAX));
                 self.payload_left -= passed as u64;
                 bytes = &bytes[passed..];
                 continue;
@@ -103,10 +101,7 @@ fn frame_length(bytes: &[u8]) -> Option<(usize, u64)> {
     let second = *bytes.get(1)?;
     let mask = if second & 0x80 != 0 { 4 } else { 0 };
     let (length, payload) = match second & 0x7F {
-        126 => (
-            4,
-            u64::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?)),
-        ),
+        126 => (4, u64::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?))),
         127 => (10, u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)),
         short => (2, u64::from(short)),
     };
@@ -125,7 +120,7 @@ impl Read for FrameStream {
 
 impl Write for FrameStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.drop_pongs {
+        if self.dropped.is_empty() {
             return self.tcp.write(bytes);
         }
         // The library hands over whole frames, and each is taken whole: so `bytes` begins with one.
@@ -134,7 +129,8 @@ impl Write for FrameStream {
             None => bytes.len(),
         };
         let frame = frame.min(bytes.len());
-        if bytes.first().is_none_or(|first| first & 0x0F != PONG) {
+        let opcode = bytes.first().map(|first| first & 0x0F);
+        if opcode.is_none_or(|opcode| !self.dropped.contains(&opcode)) {
             self.tcp.write_all(&bytes[..frame])?;
         }
         Ok(frame)
@@ -152,9 +148,7 @@ mod tests {
     #[test]
     fn fragments_are_seen_across_control_frames_and_reads() {
         let mut watch = Watch::default();
-        let mut bytes = vec![
-            0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x80, 1, b'c', 0x81, 126, 1, 0,
-        ];
+        let mut bytes = vec![0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x80, 1, b'c', 0x81, 126, 1, 0];
         bytes.extend([b'x'; 256]);
         bytes.extend([0x82, 0]);
         for byte in bytes {
@@ -168,9 +162,6 @@ mod tests {
         assert_eq!(frame_length(&[0x81]), None);
         assert_eq!(frame_length(&[0x81, 0x85, 1, 2, 3]), None);
         assert_eq!(frame_length(&[0x81, 0x85, 1, 2, 3, 4]), Some((6, 5)));
-        assert_eq!(
-            frame_length(&[0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]),
-            Some((10, 65536))
-        );
+        assert_eq!(frame_length(&[0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]), Some((10, 65536)));
     }
 }

@@ -2,21 +2,45 @@
 
 use std::time::Duration;
 
-use reference_device::{HttpOutcome, HttpRequest, HttpResponse};
+use reference_device::{HttpRequest, HttpResponse, LARGEST_MESSAGE};
 use ureq::Agent;
-use ureq::http::Request;
+use ureq::http::{Request, Response};
 
 /// How long the device waits for an answer (read timeout of the family's HTTP client).
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Bytes that a connection keeps for each direction, as on a chip, and most bytes of a head.
+const BUFFER: usize = 8 << 10;
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// An answer, whatever its status.
+    Answer(HttpResponse),
+    /// No answer came.
+    None,
+    /// The body is larger than [`LARGEST_MESSAGE`].
+    TooLarge,
+}
+
 /// Makes a request. Redirects are not followed; every status is an answer.
-pub(crate) fn perform(request: &HttpRequest) -> HttpOutcome {
+pub(crate) fn perform(request: &HttpRequest) -> Outcome {
+    match send(request).map(read) {
+        Some(outcome) => outcome,
+        None => Outcome::None,
+    }
+}
+
+fn send(request: &HttpRequest) -> Option<Response<ureq::Body>> {
     let agent: Agent = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
         .max_idle_connections(0)
         .timeout_global(Some(TIMEOUT))
+        .input_buffer_size(BUFFER)
+        .output_buffer_size(BUFFER)
+        .max_response_header_size(BUFFER)
         .proxy(None)
         .accept("")
         .user_agent("")
@@ -27,14 +51,27 @@ pub(crate) fn perform(request: &HttpRequest) -> HttpOutcome {
     for (name, value) in &request.headers {
         builder = builder.header(*name, value);
     }
-    let mut response = if request.body.is_empty() {
+    let response = if request.body.is_empty() {
         agent.run(builder.body(()).ok()?)
     } else {
         agent.run(builder.body(&request.body[..]).ok()?)
+    };
+    response.ok()
+}
+
+fn read(mut response: Response<ureq::Body>) -> Outcome {
+    let status = response.status().as_u16();
+    let largest = LARGEST_MESSAGE as u64;
+    let announced = response.body().content_length();
+    if announced.is_some_and(|bytes| bytes > largest) {
+        return Outcome::TooLarge;
     }
-    .ok()?;
-    Some(HttpResponse {
-        status: response.status().as_u16(),
-        body: response.body_mut().read_to_vec().ok()?,
-    })
+    // One byte more than is taken: the library calls a body too large that ends at its limit.
+    let body = response.body_mut().with_config().limit(largest + 1);
+    match body.read_to_vec() {
+        Ok(body) if body.len() as u64 > largest => Outcome::TooLarge,
+        Ok(body) => Outcome::Answer(HttpResponse { status, body }),
+        Err(ureq::Error::BodyExceedsLimit(_)) => Outcome::TooLarge,
+        Err(_) => Outcome::None,
+    }
 }

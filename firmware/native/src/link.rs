@@ -1,27 +1,40 @@
 //! One WebSocket connection: dialling, reading with a deadline, sending.
 
-use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{self, Read as _};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
 
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::client::{IntoClientRequest, client_with_config};
+use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::handshake::HandshakeError;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 use tokio_tungstenite::tungstenite::protocol::frame::Frame as RawFrame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
 use reference_body::{Event, Frame, LinkOptions, NO_SYSTEM_CODE};
+use reference_device::LARGEST_MESSAGE;
 
 use crate::frames::FrameStream;
 
 /// How long the device waits for the server's answer to its handshake (WebSocket document).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a server that was refused may take to hear of it.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Bytes that the library reads at a time, as on a chip.
+const BUFFER: usize = 8 << 10;
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: WebSocket<FrameStream>,
+    /// What a Close frame of the server leads to: nothing, when set.
+    lingers: bool,
+    /// The server has said goodbye, and the connection is left as it is.
+    forsaken: bool,
 }
 
 impl Link {
@@ -35,12 +48,7 @@ impl Link {
         if request.uri().scheme_str() != Some("ws") {
             return Err(NO_SYSTEM_CODE);
         }
-        let host = request
-            .uri()
-            .host()
-            .unwrap_or_default()
-            .trim_matches(['[', ']'])
-            .to_string();
+        let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_string();
         let port = request.uri().port_u16().unwrap_or(80);
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| NO_SYSTEM_CODE)?;
@@ -49,7 +57,13 @@ impl Link {
         }
 
         let tcp = connect(&host, port).map_err(|error| system_code(&error))?;
-        let handshake = tungstenite::client::client(request, FrameStream::new(tcp));
+        let config = WebSocketConfig::default()
+            .read_buffer_size(BUFFER)
+            .write_buffer_size(BUFFER)
+            .max_frame_size(Some(LARGEST_MESSAGE))
+            .max_message_size(Some(LARGEST_MESSAGE));
+        let stream = FrameStream::new(tcp);
+        let handshake = client_with_config(request, stream, Some(config));
         let (mut socket, _) = handshake.map_err(|error| match error {
             HandshakeError::Failure(tungstenite::Error::Io(error)) => system_code(&error),
             _ => NO_SYSTEM_CODE,
@@ -60,49 +74,90 @@ impl Link {
         if options.watch_fragments {
             socket.get_mut().watch_fragments();
         }
-        Ok(Link { socket })
+        if options.drop_closes {
+            socket.get_mut().drop_closes();
+        }
+        Ok(Link { socket, lingers: options.lingers, forsaken: false })
     }
 
     /// Waits for the next event, `timeout` at most.
     pub(crate) fn read(&mut self, timeout: Duration) -> Event {
         // A timeout of zero would mean none at all.
         let timeout = timeout.max(Duration::from_millis(1));
-        if self
-            .socket
-            .get_ref()
-            .tcp()
-            .set_read_timeout(Some(timeout))
-            .is_err()
-        {
+        if self.socket.get_ref().tcp().set_read_timeout(Some(timeout)).is_err() {
             return Event::Closed;
+        }
+        if self.forsaken {
+            return self.wait_for_end();
         }
         match self.socket.read() {
             Ok(Message::Text(text)) => {
                 let fragmented = self.socket.get_mut().next_was_fragmented();
-                Event::Text {
-                    text: text.as_str().to_string(),
-                    fragmented,
+                let mut copy = String::new();
+                if copy.try_reserve_exact(text.len()).is_err() {
+                    return self.refuse(text.len());
                 }
+                copy.push_str(&text);
+                Event::Text { text: copy, fragmented }
             }
             Ok(Message::Binary(bytes)) => {
                 self.socket.get_mut().next_was_fragmented();
                 Event::Binary(bytes.to_vec())
             }
-            Ok(_) => Event::Nothing,
-            Err(tungstenite::Error::Io(error))
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) =>
-            {
+            Ok(Message::Close(_)) => {
+                // The library has put the answer by. What the device wants to send next is refused, and would
+                // end the connection before that is out.
+                let _ = self.socket.flush();
+                self.forsaken = self.lingers;
                 Event::Nothing
+            }
+            Ok(_) => Event::Nothing,
+            Err(tungstenite::Error::Io(error)) if is_early(&error) => Event::Nothing,
+            Err(tungstenite::Error::Capacity(CapacityError::MessageTooLong { size, .. })) => {
+                self.refuse(size)
             }
             Err(_) => Event::Closed,
         }
     }
 
+    /// Closes the connection because of a message of so many bytes. The server hears of it: a socket that
+    /// is closed with something unread in it would take the reason back.
+    fn refuse(&mut self, bytes: usize) -> Event {
+        let reason = CloseFrame {
+            code: CloseCode::Size,
+            reason: format!("at most {LARGEST_MESSAGE} bytes").into(),
+        };
+        // Whoever is gone needs no reason.
+        let _ = self.socket.close(Some(reason));
+        let _ = self.socket.flush();
+        let mut tcp = self.socket.get_ref().tcp();
+        let _ = tcp.shutdown(Shutdown::Write);
+        let begin = Instant::now();
+        let mut unread = [0; BUFFER];
+        while let Some(left) = REFUSAL_TIMEOUT.checked_sub(begin.elapsed())
+            && !left.is_zero()
+            && tcp.set_read_timeout(Some(left)).is_ok()
+            && tcp.read(&mut unread).is_ok_and(|count| count > 0)
+        {}
+        Event::Refused { bytes: bytes as u64 }
+    }
+
+    /// Reads on until the server ends the connection.
+    fn wait_for_end(&mut self) -> Event {
+        let mut rest = [0; 256];
+        match self.socket.get_ref().tcp().read(&mut rest) {
+            Ok(1..) => Event::Nothing,
+            Err(error) if is_early(&error) => Event::Nothing,
+            Ok(0) | Err(_) => Event::Closed,
+        }
+    }
+
     /// Sends; false when the connection is gone.
     pub(crate) fn send(&mut self, frame: Frame) -> bool {
+        if self.forsaken {
+            // To the device there is no connection any more; it only does not end it.
+            return true;
+        }
         let message = match frame {
             Frame::Text(text) => Message::text(text),
             Frame::Binary(bytes) => Message::binary(bytes),
@@ -126,7 +181,7 @@ pub(crate) fn echo(url: &str) -> Result<u8, String> {
                 }
             }
             Event::Binary(_) | Event::Message(_) | Event::Nothing => {}
-            Event::Closed => return Ok(0),
+            Event::Refused { .. } | Event::Closed => return Ok(0),
         }
     }
 }
@@ -144,6 +199,11 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+/// Whether nothing has come in time.
+fn is_early(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 pub(crate) fn system_code(error: &io::Error) -> i32 {

@@ -4,15 +4,17 @@
 //! acknowledgements go on while the device thinks or waits for something else.
 
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
 use reference_body::{ConnectPlan, Event, NO_SYSTEM_CODE, Publication};
-use reference_device::MqttSettings;
+use reference_device::{LARGEST_MESSAGE, MqttSettings};
 use rumqttc::{
     Client, Connection, ConnectionError, Event as PacketEvent, EventLoop, MqttOptions, Outgoing,
-    Packet, PingReq, Publish, QoS, Request,
+    Packet, PingReq, Publish, QoS, Request, StateError, mqttbytes,
 };
 use tokio::runtime;
 use tokio::sync::oneshot;
@@ -23,19 +25,28 @@ use crate::tamper;
 
 /// How long the device waits for the connection and for the broker's consent.
 const CONNECT_TIMEOUT_S: u64 = 10;
-/// Largest packet in bytes, both ways: well above the largest message that a harness sends.
-const PACKET_LIMIT: usize = 32 << 20;
+/// Largest packet from the broker in bytes: the largest message, a header, a topic and an id.
+const INCOMING_LIMIT: usize = LARGEST_MESSAGE + 5 + 2 + 512 + 2;
+/// Largest packet to the broker in bytes: well above what any device sends.
+const OUTGOING_LIMIT: usize = 32 << 20;
+/// Bytes of messages that may wait for the device. A chip lets the broker wait instead; this library
+/// reads what comes, for it also has to show life.
+const WAITING_LIMIT: usize = 2 * LARGEST_MESSAGE;
 /// Packets that may wait to be sent before the device has to.
 const QUEUE: usize = 1024;
 /// How long the end of a connection may take: what was published goes out first.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a server may leave PINGREQ unanswered and say nothing else.
+const SERVER_SILENCE: Duration = Duration::from_secs(10);
 /// Port of an endpoint that names none. It means TLS, which this program does not speak.
 const TLS_PORT: u16 = 8883;
 
 /// A connection.
 pub(crate) struct MqttLink {
     client: Client,
-    events: Receiver<Vec<u8>>,
+    events: Receiver<Come>,
+    /// Bytes of messages that wait there.
+    waiting: Arc<AtomicUsize>,
     /// Messages that were given to the client.
     published: u64,
     /// Tells the pump to hang up once that many messages are out.
@@ -58,10 +69,8 @@ impl MqttLink {
         }
         let (client, connection) = prepare(&plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
         let (queue, events) = mpsc::channel();
-        let inbox = Inbox {
-            queue,
-            reads_qos1: plan.reads_qos1,
-        };
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let inbox = Inbox { queue, waiting: Arc::clone(&waiting), reads_qos1: plan.reads_qos1 };
         let (consent, answer) = mpsc::channel();
         let (hang_up, end) = oneshot::channel();
         let ping_interval = plan.ping_interval_ms().map(Duration::from_millis);
@@ -69,18 +78,17 @@ impl MqttLink {
         thread::spawn(move || pump(eventloop, ping_interval, &consent, inbox, end));
         // The pump answers in any case, and hangs up if it cannot.
         answer.recv().unwrap_or(Err(NO_SYSTEM_CODE))?;
-        Ok(MqttLink {
-            client,
-            events,
-            published: 0,
-            hang_up: Some(hang_up),
-        })
+        Ok(MqttLink { client, events, waiting, published: 0, hang_up: Some(hang_up) })
     }
 
     /// Waits for the next message, `timeout` at most.
     pub(crate) fn read(&mut self, timeout: Duration) -> Event {
         match self.events.recv_timeout(timeout) {
-            Ok(payload) => Event::Message(payload),
+            Ok(Come::Message(payload)) => {
+                self.waiting.fetch_sub(payload.len(), Ordering::Relaxed);
+                Event::Message(payload)
+            }
+            Ok(Come::TooLarge(bytes)) => Event::Refused { bytes: bytes as u64 },
             Err(RecvTimeoutError::Timeout) => Event::Nothing,
             Err(RecvTimeoutError::Disconnected) => Event::Closed,
         }
@@ -88,12 +96,7 @@ impl MqttLink {
 
     /// Publishes; false when the connection is gone.
     pub(crate) fn publish(&mut self, publication: Publication) -> bool {
-        let Publication {
-            topic,
-            qos,
-            retain,
-            payload,
-        } = publication;
+        let Publication { topic, qos, retain, payload } = publication;
         let qos = match qos {
             0 => QoS::AtMostOnce,
             1 => QoS::AtLeastOnce,
@@ -128,7 +131,7 @@ fn prepare(plan: &ConnectPlan, queue: usize) -> Option<(Client, Connection)> {
         .set_keep_alive(Duration::from_secs(settings.keep_alive_s.into()))
         .set_clean_session(true)
         .set_manual_acks(!plan.acknowledges)
-        .set_max_packet_size(PACKET_LIMIT, PACKET_LIMIT);
+        .set_max_packet_size(INCOMING_LIMIT, OUTGOING_LIMIT);
     if !settings.username.is_empty() {
         options.set_credentials(&settings.username, &settings.password);
     }
@@ -149,18 +152,43 @@ fn consent_of(answer: Result<PacketEvent, ConnectionError>) -> Result<(), i32> {
     }
 }
 
+/// What has come from the broker.
+enum Come {
+    Message(Vec<u8>),
+    /// A message of so many bytes was not taken, and the connection is over.
+    TooLarge(usize),
+}
+
 /// Where messages go that have come.
 struct Inbox {
-    queue: Sender<Vec<u8>>,
+    queue: Sender<Come>,
+    waiting: Arc<AtomicUsize>,
     reads_qos1: bool,
 }
 
 impl Inbox {
-    fn take(&self, message: &Publish) {
-        if self.reads_qos1 || message.qos == QoS::AtMostOnce {
-            // Nobody reads any more once the device hangs up.
-            let _ = self.queue.send(message.payload.to_vec());
+    /// Takes a message; false when that cannot be.
+    fn take(&self, message: &Publish) -> bool {
+        if !self.reads_qos1 && message.qos != QoS::AtMostOnce {
+            return true;
         }
+        let length = message.payload.len();
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        let mut copy = Vec::new();
+        let has_room = waiting + length <= WAITING_LIMIT;
+        if length > LARGEST_MESSAGE || !has_room || copy.try_reserve_exact(length).is_err() {
+            self.refuse(length);
+            return false;
+        }
+        copy.extend_from_slice(&message.payload);
+        self.waiting.fetch_add(length, Ordering::Relaxed);
+        // Nobody reads any more once the device hangs up.
+        let _ = self.queue.send(Come::Message(copy));
+        true
+    }
+
+    fn refuse(&self, bytes: usize) {
+        let _ = self.queue.send(Come::TooLarge(bytes));
     }
 }
 
@@ -196,6 +224,7 @@ async fn talk(
     // and so a late thread does not make a liar of the device.
     eventloop.mqtt_options.set_keep_alive(Duration::ZERO);
     let mut next_ping = ping_interval.map(|interval| Instant::now() + interval);
+    let mut heard = Instant::now();
     let mut sent = 0;
     // How many messages have to be out before the end, and until when that may take.
     let mut farewell: Option<(u64, Instant)> = None;
@@ -204,6 +233,11 @@ async fn talk(
         if let (Some(due), Some(interval)) = (next_ping, ping_interval)
             && due <= now
         {
+            // The library would hang up when a PINGRESP is missing at the next PINGREQ, one second later with
+            // the harness's keep-alive: a server on a busy computer may take longer than that.
+            if now < heard + SERVER_SILENCE {
+                eventloop.state.await_pingresp = false;
+            }
             let ping = Request::PingReq(PingReq);
             eventloop.pending.push_back(ping);
             next_ping = Some(now + interval);
@@ -221,12 +255,23 @@ async fn talk(
                 () = sleep_until(timer.unwrap_or(now)), if timer.is_some() => None,
             }
         };
+        if matches!(event, Some(Ok(PacketEvent::Incoming(_)))) {
+            heard = Instant::now();
+        }
         match event {
             Some(Ok(PacketEvent::Incoming(Packet::Publish(message)))) => {
-                inbox.take(&message);
+                if !inbox.take(&message) {
+                    break;
+                }
             }
             Some(Ok(PacketEvent::Outgoing(Outgoing::Publish(_)))) => sent += 1,
             Some(Ok(_)) | None => {}
+            Some(Err(ConnectionError::MqttState(StateError::Deserialization(
+                mqttbytes::Error::PayloadSizeLimitExceeded(bytes),
+            )))) => {
+                inbox.refuse(bytes);
+                break;
+            }
             // Another poll would connect again, which is the device's decision.
             Some(Err(_)) => break,
         }

@@ -7,10 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use reference_body::{Dial, Event, Frame, Platform, Publication};
-use reference_device::{HttpOutcome, HttpRequest};
+use reference_device::{HttpOutcome, HttpRequest, LARGEST_MESSAGE, Memory};
 
 use crate::http;
 use crate::link::Link;
+use crate::memory;
 use crate::mqtt::MqttLink;
 use crate::udp::AudioSocket;
 
@@ -33,12 +34,7 @@ enum Line {
 
 impl Host {
     pub(crate) fn new() -> Self {
-        Host {
-            started: Instant::now(),
-            line: None,
-            audio: AudioSocket::default(),
-            button: None,
-        }
+        Host { started: Instant::now(), line: None, audio: AudioSocket::default(), button: None }
     }
 
     /// A host whose standard input is the device's button: a line `button` presses it.
@@ -51,10 +47,7 @@ impl Host {
                 }
             }
         });
-        Host {
-            button: Some(button),
-            ..Host::new()
-        }
+        Host { button: Some(button), ..Host::new() }
     }
 }
 
@@ -65,6 +58,10 @@ impl Platform for Host {
 
     fn pause(&mut self, ms: u64) {
         thread::sleep(Duration::from_millis(ms));
+    }
+
+    fn memory(&mut self) -> Option<Memory> {
+        memory::left()
     }
 
     /// A line at a time, as a serial port would deliver it. A reader who went away does not stop a
@@ -80,12 +77,13 @@ impl Platform for Host {
 
     fn dial(&mut self, dial: &Dial<'_>) -> Result<(), i32> {
         self.line = Some(match dial {
-            Dial::Websocket {
-                url,
-                headers,
-                options,
-            } => Line::Websocket(Box::new(Link::dial(url, headers, *options)?)),
-            Dial::Mqtt(plan) => Line::Mqtt(MqttLink::dial(plan)?),
+            Dial::Websocket { url, headers, options } => {
+                Line::Websocket(Box::new(Link::dial(url, headers, *options)?))
+            }
+            Dial::Mqtt(plan) => {
+                memory::allow_mqtt();
+                Line::Mqtt(MqttLink::dial(plan)?)
+            }
         });
         Ok(())
     }
@@ -118,7 +116,17 @@ impl Platform for Host {
     }
 
     fn request(&mut self, request: &HttpRequest) -> HttpOutcome {
-        http::perform(request)
+        match http::perform(request) {
+            http::Outcome::Answer(answer) => Some(answer),
+            http::Outcome::None => None,
+            http::Outcome::TooLarge => {
+                // Without a time: the log's clock is that of the device, and began with its latest start.
+                self.print(&format!(
+                    "HttpClient: Body refused, at most {LARGEST_MESSAGE} bytes are taken"
+                ));
+                None
+            }
+        }
     }
 
     fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]) {

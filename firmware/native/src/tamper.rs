@@ -72,9 +72,6 @@ mod tests {
         assert_eq!(packet_length(&[0xc0, 0]), Some(2));
         assert_eq!(packet_length(&[0x30, 0x80]), None);
         assert_eq!(packet_length(&[0x30, 0x80, 0x01]), Some(3 + 128));
-        assert_eq!(
-            packet_length(&[0x30, 0xff, 0xff, 0xff, 0x7f]),
-            Some(5 + (1 << 28) - 1)
-        );
+        assert_eq!(packet_length(&[0x30, 0xff, 0xff, 0xff, 0x7f]), Some(5 + (1 << 28) - 1));
     }
 }

@@ -3,15 +3,14 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use reference_body::{
     ConnectPlan, Dial, Event, Frame, LinkOptions, NO_SYSTEM_CODE, Platform, Publication,
 };
-use reference_device::{HttpOutcome, HttpRequest};
+use reference_device::{HttpOutcome, HttpRequest, LARGEST_MESSAGE, Memory};
 use smoltcp::phy::Device;
 
-use crate::http::{self, Progress};
+use crate::http::{self, HeadReader, Progress, Reader, ResponseReader};
 use crate::link::{self, Link, Protocol};
 use crate::mqtt::Client;
 use crate::stack::{Machine, Stack, Stream};
@@ -44,11 +43,7 @@ impl<D: Device, M: Machine> Networked<D, M> {
     /// The network behind a card with this MAC address. Nothing is sent yet.
     pub fn new(device: D, mut machine: M, mac: [u8; 6]) -> Self {
         let noise = Noise::new(machine.seed());
-        Networked {
-            stack: Stack::new(device, machine, mac),
-            link: None,
-            noise,
-        }
+        Networked { stack: Stack::new(device, machine, mac), link: None, noise }
     }
 
     /// Waits until the network has given an address, however long that takes.
@@ -82,7 +77,7 @@ impl<D: Device, M: Machine> Networked<D, M> {
             stack.send(link.stream, &outgoing);
         }
         if !is_open {
-            link.events.push_back(Event::Closed);
+            link.closed();
         }
     }
 
@@ -106,25 +101,19 @@ impl<D: Device, M: Machine> Networked<D, M> {
         let url = Url::read(url, "ws", 80).ok_or(NO_SYSTEM_CODE)?;
         let stream = self.stack.connect(url.host, url.port)?;
         let request = websocket::handshake(&url, headers, &mut self.noise);
-        let answer = self.ask(stream, &request, HANDSHAKE_MS, |bytes, _| http::head(bytes));
-        let Some((bytes, head)) = answer.filter(|(_, head)| head.status == 101) else {
+        // What follows the head stays where it is, for the connection.
+        let answer = self.ask(stream, &request, HANDSHAKE_MS, HeadReader::default());
+        if answer != Progress::Complete(101) {
             self.stack.abort(stream);
             return Err(NO_SYSTEM_CODE);
-        };
-        let protocol = Protocol::Websocket {
-            decoder: Decoder::default(),
-            options,
-        };
-        let mut link = Link::new(stream, protocol);
-        link.feed(&bytes[head.length..], &mut self.noise);
-        Ok(link)
+        }
+        let protocol = Protocol::Websocket { decoder: Decoder::default(), options };
+        Ok(Link::new(stream, protocol))
     }
 
     fn dial_mqtt(&mut self, plan: &ConnectPlan) -> Result<Link, i32> {
         let endpoint = host_and_port(&plan.settings.endpoint, TLS_PORT);
-        let (host, port) = endpoint
-            .filter(|(_, port)| *port != TLS_PORT)
-            .ok_or(NO_SYSTEM_CODE)?;
+        let (host, port) = endpoint.filter(|(_, port)| *port != TLS_PORT).ok_or(NO_SYSTEM_CODE)?;
         let mut client = Box::new(Client::new(plan)?);
         let stream = self.stack.connect(host, port)?;
         let limit = self.stack.machine.now_ms() + HANDSHAKE_MS;
@@ -134,7 +123,14 @@ impl<D: Device, M: Machine> Networked<D, M> {
                 break Err(NO_SYSTEM_CODE);
             }
             self.stack.poll();
-            let is_open = self.stack.receive(stream, |bytes| client.feed(bytes));
+            let is_open = self.stack.receive(stream, |bytes| {
+                // A message that comes before the consent is none for this device.
+                let mut rest = bytes;
+                while client.consent().is_none() && !rest.is_empty() {
+                    client.feed(&mut rest);
+                }
+                bytes.len() - rest.len()
+            });
             if let Some(consent) = client.consent() {
                 break consent;
             }
@@ -149,40 +145,30 @@ impl<D: Device, M: Machine> Networked<D, M> {
             return Err(code);
         }
         let now = self.stack.machine.now_ms();
-        let ping = plan
-            .ping_interval_ms()
-            .map(|interval| (now + interval, interval));
+        let ping = plan.ping_interval_ms().map(|interval| (now + interval, interval));
         Ok(Link::new(stream, Protocol::Mqtt { client, ping }))
     }
 
-    /// Sends a request and reads on until `read` is content. `None` when it is not to be.
-    fn ask<T>(
+    /// Sends a request and reads on until `reader` is content, or it is not to be.
+    fn ask<R: Reader>(
         &mut self,
         stream: Stream,
         request: &[u8],
         limit_ms: u64,
-        read: impl Fn(&[u8], bool) -> Progress<T>,
-    ) -> Option<(Vec<u8>, T)> {
+        mut reader: R,
+    ) -> Progress<R::Output> {
         let limit = self.stack.machine.now_ms() + limit_ms;
         if !self.stack.send(stream, request) {
-            return None;
+            return Progress::Invalid;
         }
-        let mut bytes = Vec::new();
-        let mut is_read = 0;
         loop {
-            let is_open = self
-                .stack
-                .receive(stream, |part| bytes.extend_from_slice(part));
-            if bytes.len() > is_read || !is_open {
-                is_read = bytes.len();
-                match read(&bytes, !is_open) {
-                    Progress::Complete(answer) => return Some((bytes, answer)),
-                    Progress::Invalid => return None,
-                    Progress::Partial => {}
-                }
+            let is_open = self.stack.receive(stream, |part| reader.feed(part));
+            match reader.progress(!is_open) {
+                Progress::Partial => {}
+                done => return done,
             }
             if !is_open || !self.wait_until(limit) {
-                return None;
+                return Progress::Invalid;
             }
             // The connection to the server shows life meanwhile.
             self.pump();
@@ -204,6 +190,10 @@ impl<D: Device, M: Machine> Platform for Networked<D, M> {
         }
     }
 
+    fn memory(&mut self) -> Option<Memory> {
+        self.stack.machine.memory()
+    }
+
     fn has_rom(&self) -> bool {
         M::HAS_ROM
     }
@@ -215,11 +205,9 @@ impl<D: Device, M: Machine> Platform for Networked<D, M> {
     fn dial(&mut self, dial: &Dial<'_>) -> Result<(), i32> {
         self.hang_up();
         self.link = Some(match dial {
-            Dial::Websocket {
-                url,
-                headers,
-                options,
-            } => self.dial_websocket(url, headers, *options)?,
+            Dial::Websocket { url, headers, options } => {
+                self.dial_websocket(url, headers, *options)?
+            }
             Dial::Mqtt(plan) => self.dial_mqtt(plan)?,
         });
         Ok(())
@@ -232,7 +220,7 @@ impl<D: Device, M: Machine> Platform for Networked<D, M> {
             match &mut self.link {
                 None => return Event::Closed,
                 Some(link) => {
-                    if let Some(event) = link.events.pop_front() {
+                    if let Some(event) = link.next_event() {
                         return event;
                     }
                 }
@@ -271,9 +259,27 @@ impl<D: Device, M: Machine> Platform for Networked<D, M> {
         let url = Url::read(&request.url, "http", 80)?;
         let stream = self.stack.connect(url.host, url.port).ok()?;
         let bytes = http::request(request, &url);
-        let answer = self.ask(stream, &bytes, HTTP_MS, http::response);
-        self.stack.close(stream);
-        Some(answer?.1)
+        let answer = self.ask(stream, &bytes, HTTP_MS, ResponseReader::default());
+        match answer {
+            Progress::Complete(answer) => {
+                self.stack.close(stream);
+                Some(answer)
+            }
+            Progress::TooLarge(bytes) => {
+                self.stack.abort(stream);
+                let now = self.now();
+                let line = format!(
+                    "E ({now}) HttpClient: Body of {bytes} bytes refused, \
+                     at most {LARGEST_MESSAGE} are taken while memory lasts"
+                );
+                self.print(&line);
+                None
+            }
+            Progress::Partial | Progress::Invalid => {
+                self.stack.close(stream);
+                None
+            }
+        }
     }
 
     fn send_datagram(&mut self, server: &str, port: u16, bytes: &[u8]) {

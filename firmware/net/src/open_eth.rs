@@ -96,12 +96,7 @@ impl<C: Card> OpenEth<C> {
         }
         let mode = MODE_RECEIVE | MODE_SEND | MODE_FULL_DUPLEX | MODE_CHECK | MODE_PAD;
         card.write(MODE, mode);
-        OpenEth {
-            card,
-            next_sent: 0,
-            next_received: SENT,
-            frame: [0; FRAME],
-        }
+        OpenEth { card, next_sent: 0, next_received: SENT, frame: [0; FRAME] }
     }
 
     /// Takes the next frame off its ring; its length. Frames with faults are dropped.
@@ -144,11 +139,7 @@ fn descriptor(buffer: usize) -> usize {
 }
 
 fn last(buffer: usize) -> u32 {
-    if buffer == SENT - 1 || buffer == BUFFERS - 1 {
-        LAST
-    } else {
-        0
-    }
+    if buffer == SENT - 1 || buffer == BUFFERS - 1 { LAST } else { 0 }
 }
 
 impl<C: Card> Device for OpenEth<C> {

@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
+use reference_device::Memory;
 use smoltcp::config::DNS_MAX_SERVER_COUNT;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
@@ -15,7 +16,7 @@ use smoltcp::wire::{DnsQueryType, EthernetAddress, HardwareAddress, IpAddress, I
 /// What a chip brings besides its network card.
 pub trait Machine {
     /// Bytes that a connection keeps for each direction.
-    const TCP_BUFFER: usize = 64 << 10;
+    const TCP_BUFFER: usize = TCP_BUFFER;
 
     /// Whether a ROM tells on the console why the machine starts.
     const HAS_ROM: bool = false;
@@ -29,12 +30,21 @@ pub trait Machine {
     /// Waits until the network card has something, so many milliseconds at most. May return early.
     fn idle(&mut self, ms: u64);
 
+    /// What is left of the memory, if the machine can tell.
+    fn memory(&mut self) -> Option<Memory> {
+        None
+    }
+
     /// Prints a console line and pushes it out.
     fn print(&mut self, line: &str);
 
     /// Switches off.
     fn end(&mut self, code: u8) -> !;
 }
+
+/// Bytes that a connection of a chip keeps for each direction: a few segments. A device has two of them
+/// at a time, to its server and for an HTTP request.
+const TCP_BUFFER: usize = 8 << 10;
 
 /// Datagrams that may wait to be sent, and their bytes.
 const DATAGRAMS: usize = 16;
@@ -45,6 +55,8 @@ const CONNECT_MS: u64 = 10_000;
 const RESOLVE_MS: u64 = 10_000;
 /// Milliseconds that what was written may take to be acknowledged when the connection ends.
 const FAREWELL_MS: u64 = 1_000;
+/// Milliseconds that a connection may take to end after that. Its buffers are memory.
+const LINGER_MS: u64 = 2_000;
 /// Milliseconds between two looks while something is waited for that no frame may announce.
 const LOOK_MS: u64 = 50;
 /// First port for connections to servers (RFC 6335).
@@ -54,6 +66,7 @@ const FIRST_PORT: u16 = 49_152;
 const HOST_UNREACHABLE: i32 = 113;
 const TIMED_OUT: i32 = 110;
 const REFUSED: i32 = 111;
+const OUT_OF_MEMORY: i32 = 12;
 
 /// A connection, as a number.
 pub(crate) type Stream = SocketHandle;
@@ -69,8 +82,8 @@ pub(crate) struct Stack<D, M> {
     /// The name that was resolved last, so that not every datagram asks for it again.
     known: Option<(String, Ipv4Addr)>,
     audio: SocketHandle,
-    /// Connections that end by themselves.
-    ending: Vec<Stream>,
+    /// Connections that end by themselves, and when that has taken too long.
+    ending: Vec<(Stream, u64)>,
     ports: u16,
 }
 
@@ -115,8 +128,7 @@ impl<D: Device, M: Machine> Stack<D, M> {
     /// Moves packets.
     pub(crate) fn poll(&mut self) {
         let now = instant(&mut self.machine);
-        self.interface
-            .poll(now, &mut self.device, &mut self.sockets);
+        self.interface.poll(now, &mut self.device, &mut self.sockets);
         match self.sockets.get_mut::<dhcpv4::Socket>(self.dhcp).poll() {
             None => {}
             Some(dhcpv4::Event::Configured(config)) => {
@@ -131,22 +143,23 @@ impl<D: Device, M: Machine> Stack<D, M> {
                     // There is one route.
                     let _ = self.interface.routes_mut().add_default_ipv4_route(router);
                 }
-                self.sockets
-                    .get_mut::<dns::Socket>(self.dns)
-                    .update_servers(&servers);
+                self.sockets.get_mut::<dns::Socket>(self.dns).update_servers(&servers);
             }
             Some(dhcpv4::Event::Deconfigured) => {
-                self.interface
-                    .update_ip_addrs(|addresses| addresses.clear());
+                self.interface.update_ip_addrs(|addresses| addresses.clear());
                 self.interface.routes_mut().remove_default_ipv4_route();
             }
         }
-        let Stack {
-            sockets, ending, ..
-        } = self;
-        ending.retain(|stream| {
-            let socket = sockets.get::<tcp::Socket>(*stream);
+        let Stack { machine, sockets, ending, .. } = self;
+        let now = machine.now_ms();
+        ending.retain(|(stream, limit)| {
+            let socket = sockets.get_mut::<tcp::Socket>(*stream);
             let is_open = socket.is_open() && socket.state() != tcp::State::TimeWait;
+            if is_open && now >= *limit {
+                // The next poll tells the other side, and after that it is closed.
+                socket.abort();
+                return true;
+            }
             if !is_open {
                 sockets.remove(*stream);
             }
@@ -204,8 +217,11 @@ impl<D: Device, M: Machine> Stack<D, M> {
     /// Connects; the error is the system's error number.
     pub(crate) fn connect(&mut self, host: &str, port: u16) -> Result<Stream, i32> {
         let address = self.resolve(host)?;
-        let buffer = || tcp::SocketBuffer::new(vec![0; M::TCP_BUFFER]);
-        let mut socket = tcp::Socket::new(buffer(), buffer());
+        let (Some(receive), Some(send)) = (zeroed(M::TCP_BUFFER), zeroed(M::TCP_BUFFER)) else {
+            return Err(OUT_OF_MEMORY);
+        };
+        let (receive, send) = (tcp::SocketBuffer::new(receive), tcp::SocketBuffer::new(send));
+        let mut socket = tcp::Socket::new(receive, send);
         socket.set_nagle_enabled(false);
         socket.set_ack_delay(None);
         self.ports = (self.ports + 1) % (u16::MAX - FIRST_PORT);
@@ -232,15 +248,16 @@ impl<D: Device, M: Machine> Stack<D, M> {
         }
     }
 
-    /// Takes what has come, in pieces. False when nothing can come any more.
-    pub(crate) fn receive(&mut self, stream: Stream, mut take: impl FnMut(&[u8])) -> bool {
+    /// Gives what has come, in pieces, as long as `take` takes some of it. False when nothing can come
+    /// any more, and all was taken.
+    pub(crate) fn receive(&mut self, stream: Stream, mut take: impl FnMut(&[u8]) -> usize) -> bool {
         let socket = self.sockets.get_mut::<tcp::Socket>(stream);
         while socket.can_recv() {
             let taken = socket.recv(|bytes| {
-                take(bytes);
-                (bytes.len(), ())
+                let taken = take(bytes);
+                (taken, taken)
             });
-            if taken.is_err() {
+            if !taken.is_ok_and(|taken| taken > 0) {
                 break;
             }
         }
@@ -291,7 +308,8 @@ impl<D: Device, M: Machine> Stack<D, M> {
             }
             self.wait(LOOK_MS);
         }
-        self.ending.push(stream);
+        let limit = self.machine.now_ms() + LINGER_MS;
+        self.ending.push((stream, limit));
     }
 
     /// Ends a connection at once.
@@ -300,6 +318,14 @@ impl<D: Device, M: Machine> Stack<D, M> {
         self.poll();
         self.sockets.remove(stream);
     }
+}
+
+/// So many bytes, if there is memory for them.
+fn zeroed(length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).ok()?;
+    bytes.resize(length, 0);
+    Some(bytes)
 }
 
 fn instant(machine: &mut impl Machine) -> Instant {
@@ -374,11 +400,7 @@ mod tests {
             }
             [8, 0] if frame[23] == 17 && frame[36..38] == [0, 53] => {
                 let is_known = frame.windows(NAME.len()).any(|part| part == NAME);
-                reply[44..46].copy_from_slice(if is_known {
-                    &[0x81, 0x80]
-                } else {
-                    &[0x81, 0x83]
-                });
+                reply[44..46].copy_from_slice(if is_known { &[0x81, 0x80] } else { &[0x81, 0x83] });
                 if is_known {
                     reply[49] = 1;
                     reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 9, 8, 7]);
@@ -435,10 +457,7 @@ mod tests {
         // Nobody has told whom to ask.
         assert!(stack.resolve("bench.home").is_err());
         let server = IpAddress::Ipv4(SERVER.into());
-        stack
-            .sockets
-            .get_mut::<dns::Socket>(stack.dns)
-            .update_servers(&[server]);
+        stack.sockets.get_mut::<dns::Socket>(stack.dns).update_servers(&[server]);
         assert_eq!(stack.resolve("bench.home"), Ok(Ipv4Addr::new(10, 9, 8, 7)));
         assert_eq!(stack.resolve("nobody.home"), Err(HOST_UNREACHABLE));
         assert_eq!(stack.resolve("..."), Err(HOST_UNREACHABLE));

@@ -19,12 +19,7 @@ impl<'a> Url<'a> {
         let (authority, path) = rest.split_at(end);
         let (host, port) = host_and_port(authority, default_port)?;
         let path = path.split('#').next().unwrap_or_default();
-        Some(Url {
-            authority,
-            host,
-            port,
-            path: if path.is_empty() { "/" } else { path },
-        })
+        Some(Url { authority, host, port, path: if path.is_empty() { "/" } else { path } })
     }
 }
 

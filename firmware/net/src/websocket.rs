@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 use core::mem;
 
 use edge_ws::{FrameHeader, FrameType};
+use reference_device::LARGEST_MESSAGE;
 
 use crate::url::Url;
 
-/// Largest message in bytes: well above what a harness sends, and well below the memory of an
-/// emulated board.
-const LONGEST_MESSAGE: u64 = 16 << 20;
 /// Largest payload of a control frame in bytes (RFC 6455 section 5.5).
 const LONGEST_CONTROL: u64 = 125;
+/// Status of a close: a message is too big to be processed (RFC 6455 section 7.4.1).
+const TOO_BIG: u16 = 1009;
 
 /// Numbers for masks and keys. They protect intermediaries, not secrets.
 #[derive(Debug)]
@@ -52,9 +52,7 @@ pub(crate) fn handshake(url: &Url<'_>, headers: &[(&str, String)], noise: &mut N
 /// 16 bytes in Base64.
 fn key(noise: &mut Noise) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut key: String = (0..21)
-        .map(|_| char::from(DIGITS[noise.next() as usize % 64]))
-        .collect();
+    let mut key: String = (0..21).map(|_| char::from(DIGITS[noise.next() as usize % 64])).collect();
     // The last digit has two bits of 16 bytes; the rest of it must be 0.
     key.push(['A', 'Q', 'g', 'w'][noise.next() as usize % 4]);
     key.push_str("==");
@@ -77,6 +75,13 @@ pub(crate) fn frame(kind: FrameType, mut payload: Vec<u8>, noise: &mut Noise) ->
     out
 }
 
+/// The frame that closes the connection because a message is too large.
+pub(crate) fn refusal(noise: &mut Noise) -> Vec<u8> {
+    let mut payload = TOO_BIG.to_be_bytes().to_vec();
+    payload.extend(format!("at most {LARGEST_MESSAGE} bytes").into_bytes());
+    frame(FrameType::Close, payload, noise)
+}
+
 /// What the server sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received {
@@ -92,6 +97,8 @@ pub(crate) enum Received {
     Ping(Vec<u8>),
     /// The server closes the connection.
     Close,
+    /// A message of so many bytes was announced, for which there is no memory.
+    TooLarge(u64),
     /// What came is no WebSocket.
     Invalid,
 }
@@ -106,27 +113,34 @@ pub(crate) struct Decoder {
     message: Vec<u8>,
     /// The kind of the message whose fragments are being read.
     open: Option<FrameType>,
-    broken: bool,
+    is_over: bool,
 }
 
 impl Decoder {
-    /// Takes bytes and gives what is complete with them. After something invalid nothing comes.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], mut give: impl FnMut(Received)) {
-        while !self.broken {
+    /// Takes bytes off the front until something is complete, or all are taken. After a refusal, a
+    /// close or something invalid nothing comes any more.
+    pub(crate) fn feed(&mut self, bytes: &mut &[u8]) -> Option<Received> {
+        loop {
+            if self.is_over {
+                *bytes = &[];
+                return None;
+            }
             match self.frame {
                 None => {
-                    let Some((first, rest)) = bytes.split_first() else {
-                        return;
-                    };
+                    let (first, rest) = bytes.split_first()?;
                     self.header.push(*first);
-                    bytes = rest;
-                    match FrameHeader::deserialize(&self.header) {
+                    *bytes = rest;
+                    let begun = match FrameHeader::deserialize(&self.header) {
                         Ok((header, _)) => {
                             self.header.clear();
-                            self.begin(&header);
+                            self.begin(&header)
                         }
-                        Err(edge_ws::Error::Incomplete(_)) => {}
-                        Err(_) => self.broken = true,
+                        Err(edge_ws::Error::Incomplete(_)) => Ok(()),
+                        Err(_) => Err(Received::Invalid),
+                    };
+                    if let Err(reason) = begun {
+                        self.is_over = true;
+                        return Some(reason);
                     }
                 }
                 Some((kind, left)) => {
@@ -136,49 +150,56 @@ impl Decoder {
                         _ => &mut self.message,
                     };
                     buffer.extend_from_slice(now);
-                    bytes = rest;
+                    *bytes = rest;
                     if now.len() < left {
                         self.frame = Some((kind, left - now.len()));
-                        return;
+                        return None;
                     }
                     self.frame = None;
-                    if let Some(received) = self.finish(kind) {
-                        give(received);
+                    let received = self.finish(kind);
+                    if received.is_some() {
+                        return received;
                     }
                 }
             }
         }
-        give(Received::Invalid);
     }
 
-    fn begin(&mut self, header: &FrameHeader) {
-        let is_data = !matches!(
-            header.frame_type,
-            FrameType::Ping | FrameType::Pong | FrameType::Close
-        );
-        let longest = if is_data {
-            LONGEST_MESSAGE - self.message.len() as u64
-        } else {
-            LONGEST_CONTROL
-        };
+    /// The header of a frame is there: takes memory for its payload, or none.
+    fn begin(&mut self, header: &FrameHeader) -> Result<(), Received> {
+        let is_data =
+            !matches!(header.frame_type, FrameType::Ping | FrameType::Pong | FrameType::Close);
         let in_order = match header.frame_type {
             FrameType::Continue(_) => self.open.is_some(),
             FrameType::Text(_) | FrameType::Binary(_) => self.open.is_none(),
-            _ => true,
+            _ => header.payload_len <= LONGEST_CONTROL,
         };
         // A server must not mask (section 5.1).
-        if header.mask_key.is_some() || header.payload_len > longest || !in_order {
-            self.broken = true;
-            return;
+        if header.mask_key.is_some() || !in_order {
+            return Err(Received::Invalid);
         }
-        // It is not larger than the longest message.
-        let length = header.payload_len as usize;
-        // A chip has less memory than that; the server is told by the end of the connection.
-        if is_data && self.message.try_reserve_exact(length).is_err() {
-            self.broken = true;
-            return;
+        if is_data {
+            let total = header.payload_len.saturating_add(self.message.len() as u64);
+            let is_fragment =
+                !matches!(header.frame_type, FrameType::Text(false) | FrameType::Binary(false));
+            // It is not larger than the largest message where it counts.
+            let length = header.payload_len as usize;
+            if total > LARGEST_MESSAGE as u64 || !self.reserve(length, is_fragment) {
+                self.message = Vec::new();
+                return Err(Received::TooLarge(total));
+            }
         }
-        self.frame = Some((header.frame_type, length));
+        self.frame = Some((header.frame_type, header.payload_len as usize));
+        Ok(())
+    }
+
+    /// Takes memory for so many bytes more. A message in fragments gets all that it may ever need with the
+    /// first one: to grow it would have to be there twice, and leave one hole after another in the heap.
+    fn reserve(&mut self, length: usize, is_fragment: bool) -> bool {
+        let message = &mut self.message;
+        let rest = LARGEST_MESSAGE.saturating_sub(message.len());
+        (is_fragment && message.try_reserve_exact(rest).is_ok())
+            || message.try_reserve_exact(length).is_ok()
     }
 
     fn finish(&mut self, kind: FrameType) -> Option<Received> {
@@ -189,7 +210,7 @@ impl Decoder {
                 None
             }
             FrameType::Close => {
-                self.broken = true;
+                self.is_over = true;
                 Some(Received::Close)
             }
             FrameType::Text(true) | FrameType::Binary(true) => {
@@ -208,10 +229,7 @@ impl Decoder {
     fn message(&mut self, kind: FrameType) -> Received {
         let payload = mem::take(&mut self.message);
         match kind {
-            FrameType::Text(fragmented) => Received::Text {
-                payload,
-                fragmented,
-            },
+            FrameType::Text(fragmented) => Received::Text { payload, fragmented },
             _ => Received::Binary(payload),
         }
     }
@@ -226,8 +244,11 @@ mod tests {
     fn decode(bytes: &[u8], step: usize) -> Vec<Received> {
         let mut decoder = Decoder::default();
         let mut all = Vec::new();
-        for part in bytes.chunks(step) {
-            decoder.feed(part, |received| all.push(received));
+        for mut part in bytes.chunks(step) {
+            while let Some(received) = decoder.feed(&mut part) {
+                all.push(received);
+            }
+            assert!(part.is_empty());
         }
         all
     }
@@ -237,24 +258,16 @@ mod tests {
     #[case(3)]
     #[case(1000)]
     fn messages_are_found_however_the_bytes_come(#[case] step: usize) {
-        let mut bytes = vec![
-            0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x80, 1, b'c', 0x82, 126, 1, 0,
-        ];
+        let mut bytes = vec![0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x80, 1, b'c', 0x82, 126, 1, 0];
         bytes.extend([b'x'; 256]);
         bytes.extend([0x81, 0]);
         assert_eq!(
             decode(&bytes, step),
             [
                 Received::Ping(b"p".to_vec()),
-                Received::Text {
-                    payload: b"abc".to_vec(),
-                    fragmented: true
-                },
+                Received::Text { payload: b"abc".to_vec(), fragmented: true },
                 Received::Binary(vec![b'x'; 256]),
-                Received::Text {
-                    payload: Vec::new(),
-                    fragmented: false
-                },
+                Received::Text { payload: Vec::new(), fragmented: false },
             ]
         );
     }
@@ -266,9 +279,61 @@ mod tests {
     #[case::continuation_of_nothing(&[0x80, 0])]
     #[case::message_in_message(&[0x01, 0, 0x81, 0])]
     #[case::long_ping(&[0x89, 126, 0, 200])]
-    #[case::enormous(&[0x81, 127, 0, 0, 0, 1, 0, 0, 0, 0])]
     fn what_breaks_the_protocol_ends_the_reading(#[case] bytes: &[u8]) {
         assert_eq!(decode(bytes, 1000), [Received::Invalid]);
+    }
+
+    /// The header is enough: no memory is taken for what it announces.
+    #[rstest]
+    #[case::one_more(&[0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0], 65_536)]
+    #[case::enormous(&[0x81, 127, 0, 0, 0, 1, 0, 0, 0, 0], 1 << 32)]
+    #[case::no_size(&[0x82, 127, 255, 255, 255, 255, 255, 255, 255, 255], u64::MAX)]
+    #[case::in_fragments(&[0x01, 1, b'x', 0x80, 126, 0xff, 0xff], 65_536)]
+    fn a_message_that_is_too_large_is_refused_before_it_comes(
+        #[case] bytes: &[u8],
+        #[case] size: u64,
+    ) {
+        let mut bytes = bytes.to_vec();
+        bytes.extend([0x81, 1, b'y']);
+        assert_eq!(decode(&bytes, 1000), [Received::TooLarge(size)]);
+    }
+
+    #[rstest]
+    #[case::whole(&[LARGEST_MESSAGE])]
+    #[case::in_fragments(&[60_000, 5_000, 535])]
+    #[case::in_many_fragments(&[655; 100])]
+    fn the_largest_message_is_taken(#[case] parts: &[usize]) {
+        let mut bytes = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let last = u8::from(index + 1 == parts.len()) << 7;
+            bytes.extend([last | u8::from(index == 0), 126]);
+            bytes.extend(u16::try_from(*part).expect("a length").to_be_bytes());
+            bytes.extend(vec![b'x'; *part]);
+        }
+        let all = decode(&bytes, 1460);
+        let [Received::Text { payload, .. }] = &*all else {
+            panic!("{} received", all.len());
+        };
+        let whole: usize = parts.iter().sum();
+        assert_eq!((payload.len(), payload.capacity()), (whole, LARGEST_MESSAGE));
+    }
+
+    #[test]
+    fn what_follows_a_message_is_left() {
+        let mut bytes: &[u8] = &[0x81, 1, b'a', 0x81, 1, b'b'];
+        let mut decoder = Decoder::default();
+        assert!(decoder.feed(&mut bytes).is_some());
+        assert_eq!(bytes, [0x81, 1, b'b']);
+    }
+
+    #[test]
+    fn the_refusal_says_why() {
+        let bytes = refusal(&mut Noise::new(7));
+        let (header, start) = FrameHeader::deserialize(&bytes).expect("a header");
+        let mut payload = bytes[start..].to_vec();
+        header.mask(&mut payload, 0);
+        assert_eq!(header.frame_type, FrameType::Close);
+        assert_eq!(payload, b"\x03\xf1at most 65535 bytes");
     }
 
     #[test]

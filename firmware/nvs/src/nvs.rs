@@ -205,9 +205,7 @@ mod tests {
     }
 
     fn find(bytes: &[u8], wanted: &[u8]) -> usize {
-        let at = bytes
-            .windows(wanted.len())
-            .position(|bytes| bytes == wanted);
+        let at = bytes.windows(wanted.len()).position(|bytes| bytes == wanted);
         at.expect("part of the partition")
     }
 

@@ -6,8 +6,11 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::ptr;
 
+use reference_device::Memory;
 use reference_net::Machine;
 use riscv::register::mie;
+
+use crate::{HEAP, stack};
 
 const FINISHER: usize = 0x0010_0000;
 const REAL_TIME_CLOCK: usize = 0x0010_1000;
@@ -132,6 +135,14 @@ impl Machine for Board {
         if claimed != 0 {
             write(INTERRUPTS_CLAIM, claimed);
         }
+    }
+
+    fn memory(&mut self) -> Option<Memory> {
+        let (free, lowest) = HEAP.left()?;
+        let stack = stack::unused();
+        // Below it lies memory that nothing uses, so an overflow would go unnoticed.
+        assert!(stack > 0, "the stack has overflowed");
+        Some(Memory { free, lowest, stack: Some(stack) })
     }
 
     fn print(&mut self, line: &str) {

@@ -19,7 +19,7 @@ const PLACE_SIZE: usize = 0x1000;
 const PLACES: usize = 8;
 
 /// Frames that may wait in each direction.
-const QUEUE: usize = 64;
+const QUEUE: usize = 16;
 /// Bytes of a frame with the header of the card.
 const FRAME: usize = 2048;
 /// Bytes of an Ethernet frame without its check sequence.
@@ -35,9 +35,8 @@ impl Card {
     pub(crate) fn find() -> Option<Card> {
         (0..PLACES).find_map(|place| {
             let header = FIRST_PLACE + place * PLACE_SIZE;
-            let header = NonNull::new(core::ptr::with_exposed_provenance_mut::<VirtIOHeader>(
-                header,
-            ))?;
+            let header =
+                NonNull::new(core::ptr::with_exposed_provenance_mut::<VirtIOHeader>(header))?;
             // SAFETY: the board has its places there, and nothing else uses them.
             let transport = unsafe { MmioTransport::new(header, PLACE_SIZE) }.ok()?;
             if transport.device_type() != DeviceType::Network {
@@ -58,18 +57,13 @@ impl Device for Card {
         let buffer = self.0.receive().ok()?;
         let card = RefCell::new(&mut self.0);
         let card = Rc::new(card);
-        let received = Received {
-            card: Rc::clone(&card),
-            buffer,
-        };
+        let received = Received { card: Rc::clone(&card), buffer };
         Some((received, Sender { card }))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sender<'_>> {
         let is_free = self.0.can_send();
-        is_free.then(|| Sender {
-            card: Rc::new(RefCell::new(&mut self.0)),
-        })
+        is_free.then(|| Sender { card: Rc::new(RefCell::new(&mut self.0)) })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

@@ -10,12 +10,12 @@ extern crate alloc;
 
 mod board;
 mod card;
+mod heap;
 mod image;
+mod stack;
 
 use core::panic::PanicInfo;
-use core::ptr::addr_of_mut;
 
-use embedded_alloc::TlsfHeap;
 use reference_body::{Body, Config};
 use reference_device::Identity;
 use reference_net::Networked;
@@ -23,40 +23,32 @@ use riscv_rt::entry;
 
 use crate::board::Board;
 use crate::card::Card;
+use crate::heap::Heap;
 
 #[global_allocator]
-static HEAP: TlsfHeap = TlsfHeap::empty();
+static HEAP: Heap = Heap::empty();
 
 /// Exit codes of the emulator.
 const EXIT_NO_SERVER: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 const EXIT_PANIC: u8 = 3;
 
-unsafe extern "C" {
-    static mut _heap_begin: u8;
-    static mut _heap_length: u8;
-}
-
 #[entry]
 fn main() -> ! {
-    // SAFETY: `memory.x` gives both symbols; nothing else uses that memory, and this is done once.
-    unsafe {
-        HEAP.init(
-            addr_of_mut!(_heap_begin) as usize,
-            addr_of_mut!(_heap_length) as usize,
-        );
-    }
+    stack::paint();
+    HEAP.init();
     let mut board = Board::new();
     board.print_args(format_args!("mcp-hil-virt {}", image::VERSION));
     board.print_args(format_args!("Waiting for a line `config {{...}}`"));
     let line = board.read_line();
-    let mut config = Config::new(Identity {
-        version: image::VERSION.into(),
-        ..Identity::default()
-    });
+    let mut config =
+        Config::new(Identity { version: image::VERSION.into(), ..Identity::default() });
     if let Err(message) = config.read(&line) {
         board.print_args(format_args!("E (0) config: {message}"));
         board.finish(EXIT_USAGE);
+    }
+    if config.defect.is_some() {
+        HEAP.open_spare();
     }
     let mac = image::MAC;
     let Some(card) = Card::find() else {

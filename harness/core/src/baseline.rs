@@ -6,10 +6,12 @@ mod seen;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::is_liveness;
 use crate::problem::Problem;
+use crate::transport::Transport;
 
 pub use firmware::FirmwareRange;
-pub use seen::{Seen, SeenCase, SeenDevice};
+pub use seen::{Covered, Seen, SeenCase, SeenDevice};
 
 /// Known failures of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,7 +28,8 @@ pub struct Baseline {
 pub struct Known {
     /// Case id, or a prefix of it that ends in `/`, or `*` for every case.
     pub case: String,
-    /// Slug of the requirement; absent means any finding of the case.
+    /// Slug of the requirement, or a prefix of it that ends in `.`; absent means any finding of the case.
+    /// That the device crashed, restarted or lost its connection ([`is_liveness`]) only a slug covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<String>,
     /// Why it is known and tolerated.
@@ -40,6 +43,9 @@ pub struct Known {
     /// Versions of the firmware for which the entry counts; absent means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<FirmwareRange>,
+    /// The transport over which it fails; absent means any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
     /// Whether it shows by chance, such as in generated inputs: a run without it is no news.
     #[serde(default, skip_serializing_if = "is_false")]
     pub intermittent: bool,
@@ -50,6 +56,19 @@ pub struct Known {
     /// Whether a program wrote the entry and nobody has read it yet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub review: bool,
+}
+
+/// A requirement that a case fails, and on what device.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Failing<'a> {
+    /// The case.
+    pub case: &'a str,
+    /// Slug of the requirement.
+    pub requirement: &'a str,
+    /// The transport; `None` for a comparison of both, which entries for one do not cover.
+    pub transport: Option<Transport>,
+    /// The version that the device told.
+    pub firmware: Option<&'a str>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -85,16 +104,24 @@ impl Baseline {
                     format!("`expires = \"{date}\"`: expected a date of the form YYYY-MM-DD"),
                 ));
             }
-            if known.unexercised && (known.case != "*" || known.requirement.is_none()) {
+            let area = known.requirement.as_deref().unwrap_or(".").ends_with('.');
+            if known.unexercised && (known.case != "*" || area) {
                 return Err(Problem::at(
                     name,
                     line,
                     0,
                     format!("`{}` is listed as unexercised", known.name()),
                 )
-                .hint(
-                    "that is said of a requirement and all cases: `case = \"*\"` and `requirement`",
-                ));
+                .hint("this needs a requirement and all cases: `case = \"*\"` and `requirement`"));
+            }
+            if known.unexercised && known.transport.is_some() {
+                return Err(Problem::at(
+                    name,
+                    line,
+                    0,
+                    format!("`{}` is listed as unexercised over one transport", known.name()),
+                )
+                .hint("leave `transport` out: the whole run has to exercise a requirement"));
             }
             let key = |it: &Known| (it.name(), it.firmware.clone(), it.unexercised);
             let same = |other: &Known| key(other) == key(known);
@@ -111,20 +138,13 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// The entry that covers a failing requirement of a case on a day (`YYYY-MM-DD`), with the version
-    /// that the device told.
-    pub fn covering(
-        &self,
-        case: &str,
-        requirement: &str,
-        today: &str,
-        firmware: Option<&str>,
-    ) -> Option<usize> {
+    /// The entry that covers a failure on a day (`YYYY-MM-DD`).
+    pub fn covering(&self, failing: &Failing<'_>, today: &str) -> Option<usize> {
         self.known.iter().position(|known| {
             !known.unexercised
-                && known.is_about(case, requirement)
+                && known.is_about(failing)
                 && !known.is_expired(today)
-                && known.is_for(firmware)
+                && known.is_for(failing.firmware)
         })
     }
 
@@ -132,7 +152,7 @@ impl Baseline {
     pub fn excuses(&self, requirement: &str, today: &str, firmware: Option<&str>) -> bool {
         self.known.iter().any(|known| {
             known.unexercised
-                && known.is_about("*", requirement)
+                && known.requirement.as_deref() == Some(requirement)
                 && !known.is_expired(today)
                 && known.is_for(firmware)
         })
@@ -146,18 +166,44 @@ impl Baseline {
 }
 
 impl Known {
-    /// The case, with the requirement if it names one: `ids/large:ids.echo`.
+    /// The case, with the requirement and the transport if it names them: `ids/large:ids.echo`,
+    /// `ids/large:ids.echo over mqtt`.
     pub fn name(&self) -> String {
-        match &self.requirement {
-            Some(slug) => format!("{}:{slug}", self.case),
-            None => self.case.clone(),
-        }
+        let requirement = self.requirement.iter().map(|slug| format!(":{slug}"));
+        let transport = self.transport.iter();
+        let transport = transport.map(|transport| format!(" over {}", transport.name()));
+        [self.case.clone()].into_iter().chain(requirement).chain(transport).collect()
     }
 
-    /// Whether it is about a requirement of a case, on whatever day and firmware.
-    pub fn is_about(&self, case: &str, requirement: &str) -> bool {
-        let own = self.requirement.as_deref();
-        self.covers(case) && own.is_none_or(|slug| slug == requirement)
+    /// Whether it is about a failure, on whatever day and firmware.
+    pub fn is_about(&self, failing: &Failing<'_>) -> bool {
+        self.names(failing.requirement)
+            && self.covers(failing.case)
+            && self.is_over(failing.transport)
+    }
+
+    /// Whether it names one case and one requirement: then it covers nothing that it does not say.
+    pub fn is_exact(&self) -> bool {
+        let requirement = self.requirement.as_deref();
+        requirement.is_some_and(|slug| !slug.ends_with('.'))
+            && self.case != "*"
+            && !self.case.ends_with('/')
+    }
+
+    /// Whether the entry is about a requirement, by its slug, by its area or by naming none.
+    pub fn names(&self, requirement: &str) -> bool {
+        let wide = match self.requirement.as_deref() {
+            Some(slug) if slug == requirement => return true,
+            Some(area) => area.ends_with('.') && requirement.starts_with(area),
+            None => true,
+        };
+        // That the device crashed or lost its connection, no entry hides in passing.
+        wide && !is_liveness(requirement)
+    }
+
+    /// Whether it counts over a transport.
+    fn is_over(&self, transport: Option<Transport>) -> bool {
+        self.transport.is_none() || self.transport == transport
     }
 
     /// Whether it counts for a device that told this version.
@@ -216,22 +262,17 @@ case = "ids/"
 reason = "ids are C ints"
 "#;
 
+    fn failing<'a>(case: &'a str, requirement: &'a str) -> Failing<'a> {
+        Failing { case, requirement, ..Failing::default() }
+    }
+
     #[test]
     fn entries_cover_by_case_requirement_and_day() {
         let baseline = Baseline::load("stock.toml", FILE).unwrap();
-        let covering = |case, slug, day| baseline.covering(case, slug, day, None);
-        assert_eq!(
-            covering("errors/unknown-method", "errors.code-integer", "2027-01-31"),
-            Some(0)
-        );
-        assert_eq!(
-            covering("errors/unknown-method", "errors.code-integer", "2027-02-01"),
-            None
-        );
-        assert_eq!(
-            covering("errors/unknown-method", "errors.object", "2027-01-01"),
-            None
-        );
+        let covering = |case, slug, day| baseline.covering(&failing(case, slug), day);
+        assert_eq!(covering("errors/unknown-method", "errors.code-integer", "2027-01-31"), Some(0));
+        assert_eq!(covering("errors/unknown-method", "errors.code-integer", "2027-02-01"), None);
+        assert_eq!(covering("errors/unknown-method", "errors.object", "2027-01-01"), None);
         assert_eq!(covering("ids/zero", "ids.zero", "2030-01-01"), Some(1));
         assert_eq!(covering("idsy/zero", "ids.zero", "2030-01-01"), None);
     }
@@ -240,22 +281,64 @@ reason = "ids are C ints"
     fn entries_cover_the_firmware_that_they_name() {
         let text = FILE.replace("expires = \"2027-01-31\"", "firmware = \">=2.4.0, <2.5\"");
         let baseline = Baseline::load("stock.toml", &text).unwrap();
-        let covering = |version| {
-            baseline.covering(
-                "errors/unknown-method",
-                "errors.code-integer",
-                "2030-01-01",
-                version,
-            )
+        let covering = |firmware| {
+            let failing =
+                Failing { firmware, ..failing("errors/unknown-method", "errors.code-integer") };
+            baseline.covering(&failing, "2030-01-01")
         };
         assert_eq!(covering(Some("2.4.2")), Some(0));
         assert_eq!(covering(Some("2.5.0")), None);
         assert_eq!(covering(None), None);
         // What names no firmware is for all.
-        assert_eq!(
-            baseline.covering("ids/x", "ids.zero", "2030-01-01", None),
-            Some(1)
-        );
+        assert_eq!(baseline.covering(&failing("ids/x", "ids.zero"), "2030-01-01"), Some(1));
+    }
+
+    #[test]
+    fn no_entry_covers_a_crash_that_it_does_not_name() {
+        for wide in ["*", "properties/", "properties/ids"] {
+            let text = format!("[[known]]\ncase = \"{wide}\"\nreason = \"r\"\n");
+            let baseline = Baseline::load("b.toml", &text).unwrap();
+            let covering = |slug| baseline.covering(&failing("properties/ids", slug), "2030-01-01");
+            assert_eq!(covering("ids.echo"), Some(0), "{wide}");
+            for crash in ["liveness.no-panic", "liveness.no-reset", "liveness.link-kept"] {
+                assert_eq!(covering(crash), None, "{wide} {crash}");
+            }
+            let area = text.clone() + "requirement = \"liveness.\"\n";
+            let baseline = Baseline::load("b.toml", &area).unwrap();
+            let crash = failing("properties/ids", "liveness.no-panic");
+            assert_eq!(baseline.covering(&crash, "2030-01-01"), None, "{wide}");
+            let named = text + "requirement = \"liveness.no-panic\"\n";
+            let baseline = Baseline::load("b.toml", &named).unwrap();
+            let crash = failing("properties/ids", "liveness.no-panic");
+            assert_eq!(baseline.covering(&crash, "2030-01-01"), Some(0), "{wide}");
+        }
+    }
+
+    #[test]
+    fn entries_cover_an_area_of_requirements() {
+        let text = "[[known]]\ncase = \"properties/\"\nrequirement = \"ids.\"\nreason = \"r\"\n";
+        let baseline = Baseline::load("b.toml", text).unwrap();
+        let covering = |case, slug| baseline.covering(&failing(case, slug), "2030-01-01");
+        assert_eq!(covering("properties/ids", "ids.echo"), Some(0));
+        assert_eq!(covering("properties/ids", "idsy.echo"), None);
+        assert_eq!(covering("ids/large", "ids.echo"), None);
+        assert!(!baseline.known[0].is_exact());
+    }
+
+    #[test]
+    fn entries_cover_the_transport_that_they_name() {
+        let text = FILE.replace("expires = \"2027-01-31\"", "transport = \"mqtt\"");
+        let baseline = Baseline::load("stock.toml", &text).unwrap();
+        let covering = |transport| {
+            let failing =
+                Failing { transport, ..failing("errors/unknown-method", "errors.code-integer") };
+            baseline.covering(&failing, "2030-01-01")
+        };
+        assert_eq!(covering(Some(Transport::Mqtt)), Some(0));
+        assert_eq!(covering(Some(Transport::WebSocket)), None);
+        assert_eq!(covering(None), None, "a comparison stands on both");
+        let name = baseline.known[0].name();
+        assert_eq!(name, "errors/unknown-method:errors.code-integer over mqtt");
     }
 
     #[test]
@@ -270,8 +353,10 @@ reason = "ids are C ints"
         assert!(load(&twice).contains("b.toml:9: `errors/unknown-method:errors.code-integer`"));
         let open = FILE.replace("expires = \"2027-01-31\"", "unexercised = true");
         assert!(load(&open).contains("b.toml:3"));
+        let transport = FILE.replace("expires = \"2027-01-31\"", "transport = \"radio\"");
+        assert!(load(&transport).contains("`radio`"), "{}", load(&transport));
         let range = FILE.replace("expires = \"2027-01-31\"", "firmware = \"two\"");
-        assert!(load(&range).contains("`two` is no range of versions"));
+        assert!(load(&range).contains("`two` is not a range of versions"));
         assert!(load(&FILE.replace("reason", "raison")).contains("did you mean `reason`"));
     }
 }

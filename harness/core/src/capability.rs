@@ -19,7 +19,7 @@ pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 pub const SILICON: &str = "silicon";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 37] = [
+pub const ALL: [&str; 40] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -31,6 +31,7 @@ pub const ALL: [&str; 37] = [
     "pages",
     "user-tools",
     "status",
+    "status.tool",
     "volume",
     "volume.tool",
     "volume.step",
@@ -53,10 +54,47 @@ pub const ALL: [&str; 37] = [
     "token",
     "sut.gateway",
     "bootstrap",
+    "reconfigure",
     "camera",
+    "camera.untold",
     "channel",
     "memory",
     SILICON,
+];
+
+/// Names of all variables that a look at a device may bring.
+pub const VARIABLES: [&str; 31] = [
+    "nullary.tool",
+    "boolean.tool",
+    "boolean.argument",
+    "string.tool",
+    "string.argument",
+    "integer.tool",
+    "integer.argument",
+    "integer.minimum",
+    "integer.maximum",
+    "integer.middle",
+    "integer.below",
+    "integer.above",
+    "integer.state",
+    "default.tool",
+    "default.argument",
+    "default.value",
+    "tools.count",
+    "tools.last",
+    "cursor.second",
+    "status.volume",
+    "volume.tool",
+    "brightness.tool",
+    "theme.tool",
+    "mute.tool",
+    "unmute.tool",
+    "vision.url",
+    "vision.token",
+    "vision.other_token",
+    "vision.reply",
+    "good.method",
+    "good.params",
 ];
 
 /// What is known of a device: its capabilities and the values of the variables they bring.
@@ -100,7 +138,7 @@ pub enum Trust {
     /// Only tools that are known to be harmless on every device of the family.
     #[default]
     WellKnown,
-    /// Also tools that set or read a value by their name: the device is a program on this host.
+    /// Also tools that set, read, show or play something by their name: the device is a program on this host.
     Simulated,
 }
 
@@ -109,7 +147,7 @@ pub enum Trust {
 pub struct Permission {
     /// What names may tell.
     pub trust: Trust,
-    /// Tools that are harmless whatever their names.
+    /// Tools that are harmless whatever their names; `*` stands for any characters, as in the next.
     pub allow: Vec<String>,
     /// Tools that are never called, whatever their names.
     pub deny: Vec<String>,
@@ -118,8 +156,12 @@ pub struct Permission {
 impl Permission {
     /// Whether a tool may be called.
     pub fn allows(&self, name: &str) -> bool {
-        let listed = |list: &[String]| list.iter().any(|known| known == name);
-        !listed(&self.deny) && (listed(&self.allow) || is_harmless(name, self.trust))
+        !self.denies(name) && (self.names(name) || is_harmless(name, self.trust))
+    }
+
+    /// Whether somebody has said of a tool that it may be called.
+    fn names(&self, name: &str) -> bool {
+        self.allow.iter().any(|pattern| fits(name, pattern))
     }
 
     /// Whether the device may be told to restart. There are two ways, a tool (`self.reboot`) and the
@@ -130,21 +172,18 @@ impl Permission {
     }
 
     fn denies(&self, name: &str) -> bool {
-        self.deny.iter().any(|known| known == name)
+        self.deny.iter().any(|pattern| fits(name, pattern))
     }
 }
 
 impl From<Trust> for Permission {
     fn from(trust: Trust) -> Self {
-        Self {
-            trust,
-            ..Self::default()
-        }
+        Self { trust, ..Self::default() }
     }
 }
 
 /// Tools of the family that read or set one harmless value (device-protocol 7).
-pub(crate) const HARMLESS: [&str; 15] = [
+pub const HARMLESS: [&str; 15] = [
     STATUS_TOOL,
     "self.get_system_info",
     "self.screen.get_info",
@@ -160,6 +199,16 @@ pub(crate) const HARMLESS: [&str; 15] = [
     "self.led_strip.get_brightness",
     "self.lamp.turn_on",
     "self.lamp.turn_off",
+];
+
+/// Variables with the tools that change a setting, and the capability that they need. Scenarios use them where a
+/// device need not have the setting: a step whose variable has no value is left out.
+const SETTERS: [(&str, &str, &str); 5] = [
+    ("volume.tool", "volume", "self.audio_speaker.set_volume"),
+    ("brightness.tool", "brightness", "self.screen.set_brightness"),
+    ("theme.tool", "theme", "self.screen.set_theme"),
+    ("mute.tool", "mute", "self.audio_speaker.mute"),
+    ("unmute.tool", "mute", "self.audio_speaker.unmute"),
 ];
 
 /// Words in names of tools that restart, upgrade, re-provision, move or cost something
@@ -202,49 +251,64 @@ const HARMFUL: [&str; 35] = [
     "lock",
 ];
 
+/// First words of short names of tools that show or play something, and may refuse what their schema allows.
+const SHOWING: [&str; 7] = ["show", "display", "clear", "play", "stop", "pause", "resume"];
+
 /// Whether a name is that of a tool that restarts the device, or of the message that does
 /// (`system.reboot`).
-pub(crate) fn is_restart(name: &str) -> bool {
+pub fn is_restart(name: &str) -> bool {
     ["reboot", "restart"].contains(&name.rsplit('.').next().unwrap_or(name))
+}
+
+/// Whether a call of a tool changes nothing, judged by its name.
+pub fn only_reads(tool: &str) -> bool {
+    let short = tool.rsplit('.').next().unwrap_or(tool);
+    tool == STATUS_TOOL || short.starts_with("get_")
 }
 
 /// Whether a tool may be called with valid arguments, judged by its name.
 pub fn is_harmless(name: &str, trust: Trust) -> bool {
-    let short = name.rsplit('.').next().unwrap_or(name);
     HARMLESS.contains(&name)
         || (trust == Trust::Simulated
-            && !name
-                .to_lowercase()
-                .split(['.', '_', '-'])
-                .any(|word| HARMFUL.contains(&word))
-            && (short.starts_with("get_")
-                || short.starts_with("set_")
-                || ["turn_on", "turn_off"].contains(&short)))
+            && !name.to_lowercase().split(['.', '_', '-']).any(|word| HARMFUL.contains(&word))
+            && (is_setting(name)
+                || short(name).split('_').next().is_some_and(|verb| SHOWING.contains(&verb))))
+}
+
+/// Whether a tool reads or sets a value, judged by its name: what its schema allows is a value that it takes.
+pub fn is_setting(name: &str) -> bool {
+    let short = short(name);
+    HARMLESS.contains(&name)
+        || short.starts_with("get_")
+        || short.starts_with("set_")
+        || ["turn_on", "turn_off"].contains(&short)
+}
+
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Whether a name fits a pattern, in which `*` stands for any characters.
+fn fits(name: &str, pattern: &str) -> bool {
+    let Some((before, behind)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    name.strip_prefix(before).is_some_and(|rest| {
+        (0..=rest.len()).any(|at| rest.is_char_boundary(at) && fits(&rest[at..], behind))
+    })
 }
 
 /// Works out capabilities and variables from what the device has shown.
 pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
     let tools: Vec<String> = surface.tools.iter().filter_map(name).collect();
-    let user_tools: Vec<String> = surface
-        .all_tools
-        .iter()
-        .filter_map(name)
-        .filter(|tool| !tools.contains(tool))
-        .collect();
-    let mut facts = Facts {
-        tools,
-        user_tools,
-        ..Facts::default()
-    };
+    let user_tools: Vec<String> =
+        surface.all_tools.iter().filter_map(name).filter(|tool| !tools.contains(tool)).collect();
+    let mut facts = Facts { tools, user_tools, ..Facts::default() };
     let has =
         |tool: &str| facts.tools.iter().any(|known| known == tool) && !permission.denies(tool);
     let reads = |pointer: &str| {
-        surface
-            .status
-            .as_ref()
-            .and_then(|status| status.pointer(pointer))
-            .is_some()
+        surface.status.as_ref().and_then(|status| status.pointer(pointer)).is_some()
     };
 
     let volume = has("self.audio_speaker.set_volume") && reads("/audio_speaker/volume");
@@ -252,25 +316,17 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         ("tools", !facts.tools.is_empty()),
         ("pages", surface.first_cursor.is_some()),
         ("user-tools", !facts.user_tools.is_empty()),
-        ("status", surface.status.is_some()),
+        ("status", surface.status.as_ref().is_some_and(Value::is_object)),
+        ("status.tool", has(STATUS_TOOL)),
         ("volume", volume),
         ("volume.tool", has("self.audio_speaker.set_volume")),
         (
             "volume.step",
             volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),
         ),
-        (
-            "mute",
-            volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute"),
-        ),
-        (
-            "brightness",
-            has("self.screen.set_brightness") && reads("/screen/brightness"),
-        ),
-        (
-            "theme",
-            has("self.screen.set_theme") && reads("/screen/theme"),
-        ),
+        ("mute", volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute")),
+        ("brightness", has("self.screen.set_brightness") && reads("/screen/brightness")),
+        ("theme", has("self.screen.set_theme") && reads("/screen/theme")),
         ("console", surface.console),
         ("console.mcp", surface.console_mcp),
         ("console.tools", surface.console_tools),
@@ -279,25 +335,20 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     for (capability, _) in claims.iter().filter(|(_, claimed)| *claimed) {
         facts.capabilities.insert((*capability).to_owned());
     }
-    facts
-        .variables
-        .insert("tools.count".into(), facts.tools.len().into());
+    facts.variables.insert("tools.count".into(), facts.tools.len().into());
     if let Some(last) = facts.tools.last().cloned() {
         facts.variables.insert("tools.last".into(), last.into());
     }
     if let Some(cursor) = &surface.first_cursor {
-        facts
-            .variables
-            .insert("cursor.second".into(), cursor.clone().into());
+        facts.variables.insert("cursor.second".into(), cursor.clone().into());
     }
-    if let Some(level) = surface
-        .status
-        .as_ref()
-        .and_then(|s| s.pointer("/audio_speaker/volume"))
-    {
-        facts
-            .variables
-            .insert("status.volume".into(), level.clone());
+    if let Some(level) = surface.status.as_ref().and_then(|s| s.pointer("/audio_speaker/volume")) {
+        facts.variables.insert("status.volume".into(), level.clone());
+    }
+    for (variable, capability, tool) in SETTERS {
+        if facts.capabilities.contains(capability) {
+            facts.variables.insert(variable.into(), tool.into());
+        }
     }
     probe_tools(&mut facts, surface, permission);
     facts
@@ -310,96 +361,29 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
         .iter()
         .filter_map(Candidate::of)
         .filter(|tool| permission.allows(&tool.name))
+        // Of others nobody knows what they must take.
+        .filter(|tool| is_setting(&tool.name) || permission.names(&tool.name))
         .collect();
     // Well-known tools first: their effect can be read back.
-    candidates.sort_by_key(|tool| {
-        HARMLESS
-            .iter()
-            .position(|known| *known == tool.name)
-            .unwrap_or(99)
-    });
+    candidates
+        .sort_by_key(|tool| HARMLESS.iter().position(|known| *known == tool.name).unwrap_or(99));
 
     // A tool without arguments must read rather than set: it is called very often.
     if let Some(tool) = candidates.iter().find(|tool| {
         tool.properties.is_empty()
-            && tool
-                .name
-                .rsplit('.')
-                .next()
-                .is_some_and(|s| s.starts_with("get_"))
+            && tool.name.rsplit('.').next().is_some_and(|s| s.starts_with("get_"))
     }) {
         facts.set("nullary", [("tool", tool.name.clone().into())]);
     }
-    let bounds = |schema: &Value| {
-        Some((
-            as_integer(schema.get("minimum")?)?,
-            as_integer(schema.get("maximum")?)?,
-        ))
-    };
-    let integer = candidates.iter().find_map(|tool| {
-        let (argument, schema) = tool.only_required("integer")?;
-        Some((
-            tool,
-            argument,
-            bounds(schema).filter(|(low, high)| low < high)?,
-        ))
-    });
-    if let Some((tool, argument, (low, high))) = integer {
-        facts.set(
-            "integer",
-            [
-                ("tool", tool.name.clone().into()),
-                ("argument", argument.into()),
-                ("minimum", low.into()),
-                ("maximum", high.into()),
-                ("middle", i64::midpoint(low, high).into()),
-                ("below", low.saturating_sub(1).into()),
-                ("above", high.saturating_add(1).into()),
-            ],
-        );
-        let pointer = match tool.name.as_str() {
-            "self.audio_speaker.set_volume" => "/audio_speaker/volume",
-            "self.screen.set_brightness" => "/screen/brightness",
-            _ => "",
-        };
-        if !pointer.is_empty()
-            && surface
-                .status
-                .as_ref()
-                .is_some_and(|s| s.pointer(pointer).is_some())
-        {
-            facts.set("integer.state", []);
-            facts
-                .variables
-                .insert("integer.state".into(), pointer.into());
-        }
-    }
+    probe_integer(facts, surface, &candidates);
     for kind in ["boolean", "string"] {
-        if let Some((tool, argument)) = candidates
-            .iter()
-            .find_map(|tool| Some((tool, tool.only_required(kind)?.0)))
+        if let Some((tool, argument)) =
+            candidates.iter().find_map(|tool| Some((tool, tool.only_required(kind)?.0)))
         {
-            facts.set(
-                kind,
-                [
-                    ("tool", tool.name.clone().into()),
-                    ("argument", argument.into()),
-                ],
-            );
+            facts.set(kind, [("tool", tool.name.clone().into()), ("argument", argument.into())]);
         }
     }
-    // A picture leaves the device, and its tool asks for more than its name tells: simulations only.
-    let takes_photos = surface
-        .tools
-        .iter()
-        .filter_map(Candidate::of)
-        .find(|tool| tool.name == PHOTO_TOOL)
-        .is_some_and(|tool| {
-            tool.of_type("string", true)
-                .is_some_and(|(argument, _)| argument == "question")
-        });
-    let simulated = permission.trust == Trust::Simulated && !permission.denies(PHOTO_TOOL);
-    if takes_photos && (simulated || permission.allows(PHOTO_TOOL)) {
+    if takes_photos(surface, permission) {
         facts.set("camera", []);
     }
     let default = candidates.iter().find_map(|tool| {
@@ -418,6 +402,51 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     }
 }
 
+/// Picks the tool that takes one integer between bounds, and where its effect shows.
+fn probe_integer(facts: &mut Facts, surface: &Surface, candidates: &[Candidate]) {
+    let bounds = |schema: &Value| {
+        Some((as_integer(schema.get("minimum")?)?, as_integer(schema.get("maximum")?)?))
+    };
+    let integer = candidates.iter().find_map(|tool| {
+        let (argument, schema) = tool.only_required("integer")?;
+        Some((tool, argument, bounds(schema).filter(|(low, high)| low < high)?))
+    });
+    let Some((tool, argument, (low, high))) = integer else {
+        return;
+    };
+    facts.set(
+        "integer",
+        [
+            ("tool", tool.name.clone().into()),
+            ("argument", argument.into()),
+            ("minimum", low.into()),
+            ("maximum", high.into()),
+            ("middle", i64::midpoint(low, high).into()),
+            ("below", low.saturating_sub(1).into()),
+            ("above", high.saturating_add(1).into()),
+        ],
+    );
+    let pointer = match tool.name.as_str() {
+        "self.audio_speaker.set_volume" => "/audio_speaker/volume",
+        "self.screen.set_brightness" => "/screen/brightness",
+        _ => return,
+    };
+    if surface.status.as_ref().is_some_and(|s| s.pointer(pointer).is_some()) {
+        facts.set("integer.state", []);
+        facts.variables.insert("integer.state".into(), pointer.into());
+    }
+}
+
+/// Whether the camera may be used. A picture leaves the device, and its tool asks for more than its name
+/// tells: simulations only.
+fn takes_photos(surface: &Surface, permission: &Permission) -> bool {
+    let mut tools = surface.tools.iter().filter_map(Candidate::of);
+    let camera = tools.find(|tool| tool.name == PHOTO_TOOL);
+    let argument = camera.and_then(|tool| Some(tool.of_type("string", true)?.0));
+    let simulated = permission.trust == Trust::Simulated && !permission.denies(PHOTO_TOOL);
+    argument == Some("question") && (simulated || permission.allows(PHOTO_TOOL))
+}
+
 impl Facts {
     fn set<const N: usize>(&mut self, capability: &str, variables: [(&str, Value); N]) {
         self.capabilities.insert(capability.to_owned());
@@ -428,10 +457,7 @@ impl Facts {
 
     /// The first of the needed capabilities that the device lacks.
     pub fn lacks<'a>(&self, needs: &'a [String]) -> Option<&'a str> {
-        needs
-            .iter()
-            .find(|need| !self.capabilities.contains(*need))
-            .map(String::as_str)
+        needs.iter().find(|need| !self.capabilities.contains(*need)).map(String::as_str)
     }
 }
 
@@ -454,11 +480,7 @@ impl<'a> Candidate<'a> {
                 .flatten()
                 .map(|(name, schema)| (name.as_str(), schema))
                 .collect(),
-            required: required
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect(),
+            required: required.into_iter().flatten().filter_map(Value::as_str).collect(),
         })
     }
 
@@ -472,17 +494,12 @@ impl<'a> Candidate<'a> {
 
     /// The one required argument, when the tool has just one and it is of the type.
     fn only_required(&self, kind: &str) -> Option<(&'a str, &'a Value)> {
-        (self.required.len() == 1)
-            .then(|| self.of_type(kind, true))
-            .flatten()
+        (self.required.len() == 1).then(|| self.of_type(kind, true)).flatten()
     }
 
     /// An optional argument of the type, when the tool has no required ones.
     fn only_default(&self, kind: &str) -> Option<(&'a str, &'a Value)> {
-        self.required
-            .is_empty()
-            .then(|| self.of_type(kind, false))
-            .flatten()
+        self.required.is_empty().then(|| self.of_type(kind, false)).flatten()
     }
 }
 
@@ -512,14 +529,7 @@ mod tests {
     #[test]
     fn capabilities_come_from_the_tools() {
         let facts = discover(&surface(), &Trust::WellKnown.into());
-        for capability in [
-            "tools",
-            "status",
-            "volume",
-            "nullary",
-            "integer",
-            "integer.state",
-        ] {
+        for capability in ["tools", "status", "volume", "nullary", "integer", "integer.state"] {
             assert!(facts.capabilities.contains(capability), "{capability}");
         }
         assert_eq!(facts.variables["integer.above"], json!(101));
@@ -531,9 +541,7 @@ mod tests {
     fn a_camera_is_used_in_simulations_only() {
         let camera = |argument: &str, trust| {
             let mut surface = surface();
-            surface
-                .tools
-                .push(json!({"name": PHOTO_TOOL, "inputSchema": {"type": "object",
+            surface.tools.push(json!({"name": PHOTO_TOOL, "inputSchema": {"type": "object",
                 "properties": {argument: {"type": "string"}}, "required": [argument]}}));
             let facts = discover(&surface, &Permission::from(trust));
             facts.capabilities.contains("camera")
@@ -544,20 +552,30 @@ mod tests {
     }
 
     #[test]
+    fn names_are_allowed_and_denied_by_pattern() {
+        let permission = Permission {
+            allow: vec!["self.fan.*".into(), "*.blink".into()],
+            deny: vec!["self.*.set_speed".into()],
+            ..Permission::default()
+        };
+        for name in ["self.fan.turn", "self.fan.", "self.led.blink"] {
+            assert!(permission.allows(name), "{name}");
+        }
+        for name in ["self.fan", "self.fan.set_speed", "self.led.blinks", "xself.fan.turn"] {
+            assert!(!permission.allows(name), "{name}");
+        }
+    }
+
+    #[test]
     fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
-        assert!(
-            !discover(&surface(), &Trust::WellKnown.into())
-                .capabilities
-                .contains("boolean")
-        );
-        assert!(
-            discover(&surface(), &Trust::Simulated.into())
-                .capabilities
-                .contains("boolean")
-        );
+        assert!(!discover(&surface(), &Trust::WellKnown.into()).capabilities.contains("boolean"));
+        assert!(discover(&surface(), &Trust::Simulated.into()).capabilities.contains("boolean"));
         for name in ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"] {
             assert!(!is_harmless(name, Trust::Simulated), "{name}");
         }
         assert!(is_harmless("self.screen.set_auto_rotate", Trust::Simulated));
+        assert!(is_harmless("self.screen.show_message", Trust::Simulated));
+        assert!(!is_harmless("self.screen.show_message", Trust::WellKnown));
+        assert!(!is_harmless("self.screen.showcase", Trust::Simulated));
     }
 }

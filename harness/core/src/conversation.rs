@@ -3,44 +3,72 @@
 //! It decides nothing about right or wrong. Times are microseconds or durations given from
 //! outside; nothing here sleeps.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::capability::Facts;
 use crate::obligation::Duty;
-
-/// How many latencies are remembered.
-const REMEMBERED: usize = 64;
+use crate::timing::{Kind, Timing};
 
 /// Ids that the harness gives begin here, so that scripts can use small numbers of their own.
 pub const FIRST_ID: u64 = 1001;
 
-/// Bounds of the grace that is given after a fence.
+/// The least time for a wait that proves something, whatever the device has done before. A device that
+/// stalls for a second now and then must not be accused for it.
+const LEAST_PROOF: Duration = Duration::from_secs(2);
+
+/// The same before a device is blamed for its silence: for the last fence, and when a case is tried again.
+const LEAST_FULL: Duration = Duration::from_secs(5);
+
+/// No deadline that somebody asks for makes a proof shorter than this.
+const LEAST_DEADLINE: Duration = Duration::from_secs(1);
+
+/// The least time for a wait that only tells whether a smaller input fails, too.
+const LEAST_TRY: Duration = Duration::from_millis(250);
+
+/// The same for the fence behind such an input.
+const LEAST_TRY_FENCE: Duration = Duration::from_secs(1);
+
+/// How many times what nearly all answers take such a wait lasts.
+const TIMES_USUAL: u32 = 4;
+
+/// How many times the slowest answer of the session a proof waits.
+const TIMES_SLOWEST: u32 = 5;
+
+/// Bounds of the grace that is given after a fence, as far as it follows the median.
 const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(20));
 
-/// The least time for the answer to what was ignored before.
-const FLOOR_FOR_IGNORED: Duration = Duration::from_millis(40);
+/// The longest grace. Tasks that answer beside each other are some 80 ms apart.
+const LONGEST_GRACE: Duration = Duration::from_millis(250);
 
 /// The state of the harness's side of a session.
 #[derive(Debug)]
 pub struct Conversation {
     next_id: u64,
     deadline: Duration,
-    latencies: VecDeque<Duration>,
-    slowest: Duration,
-    median: Option<Duration>,
-    /// What nine of ten of the latest answers took at most.
-    usual: Duration,
+    timing: Timing,
     misses: u32,
-    /// What was left unanswered although the device answered what came after it: methods, and tools of
-    /// calls.
-    ignored: BTreeSet<(String, String)>,
+    /// Whether a case is tried again, on a device that was started afresh.
+    is_thorough: bool,
+    /// Whether a smaller input is tried, which shows nothing by itself.
+    is_trying: bool,
+    /// What was left unanswered although the device answered what came after it, and was not answered
+    /// since.
+    ignored: BTreeSet<Shape>,
     fence: Option<(String, Option<Value>)>,
     call_fence: Option<Value>,
     /// The tools that the device has.
     tools: BTreeSet<String>,
+}
+
+/// What requests have in common that are ignored for one reason: the method, and the tool of a call. All
+/// tools that the device has not got are one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    method: String,
+    tool: String,
 }
 
 impl Conversation {
@@ -49,11 +77,10 @@ impl Conversation {
         Self {
             next_id: FIRST_ID,
             deadline,
-            latencies: VecDeque::with_capacity(REMEMBERED),
-            slowest: Duration::ZERO,
-            median: None,
-            usual: Duration::ZERO,
+            timing: Timing::default(),
             misses: 0,
+            is_thorough: false,
+            is_trying: false,
             ignored: BTreeSet::new(),
             fence: None,
             call_fence: None,
@@ -68,46 +95,88 @@ impl Conversation {
         id
     }
 
-    /// How long an answer is waited for. A device that has once let the whole deadline pass gets
-    /// less from then on: many times what its slowest answer took, later what its answers take as a
-    /// rule, and a floor that sinks, too. It does not conform any more, and a run must end.
+    /// How long an answer is waited for whose absence shows something. A device that has once let the
+    /// whole deadline pass gets less from then on, so that a run with it ends; but always several times
+    /// what its slowest answer took, stalls included, and two seconds at least.
     pub fn patience(&self) -> Duration {
-        let (taken, floor) = match self.misses {
-            0 => return self.deadline,
-            1..=2 => (self.slowest, Duration::from_secs(1)),
-            3..=9 => (self.usual, Duration::from_millis(250)),
-            _ => (self.usual, Duration::from_millis(100)),
-        };
-        (taken * 10).max(floor).min(self.deadline)
-    }
-
-    /// How long the answer to a request is waited for before a fence follows. What was ignored once for the
-    /// whole deadline has shown its defect, and is given little time from then on; what else the device
-    /// does is waited for as ever.
-    pub fn patience_for(&self, duty: &Duty) -> Duration {
-        let patience = self.patience();
-        match self.ignored.contains(&self.shape(duty)) {
-            true => (self.usual * 10).max(FLOOR_FOR_IGNORED).min(patience),
-            false => patience,
+        if self.is_trying {
+            let usual = self.timing.slowest_usual() * TIMES_USUAL;
+            return usual.max(LEAST_TRY).min(self.deadline());
+        }
+        match (self.misses, self.is_thorough) {
+            (0, _) => self.deadline(),
+            (_, true) => self.full_patience(),
+            (_, false) => self.at_least(LEAST_PROOF),
         }
     }
 
-    /// Takes note that a request was left unanswered, and the device answered what came after it.
-    pub fn was_ignored(&mut self, duty: &Duty) {
-        self.ignored.insert(self.shape(duty));
+    /// How long a fence is waited for: it is a good request, of a kind that this device answers.
+    pub fn fence_patience(&self) -> Duration {
+        match (self.is_thorough, self.is_trying) {
+            (true, _) => self.full_patience(),
+            (false, true) => self.at_least(LEAST_TRY_FENCE),
+            (false, false) => self.at_least(LEAST_PROOF),
+        }
     }
 
-    /// What requests have in common that are ignored for one reason: all tools that the device has not
-    /// got are one.
-    fn shape(&self, duty: &Duty) -> (String, String) {
+    /// How long the last fence is waited for, before the device is blamed.
+    pub fn full_patience(&self) -> Duration {
+        self.at_least(LEAST_FULL)
+    }
+
+    /// How long each of the fences is waited for that a message gets at most. A device is blamed after the
+    /// last one; nobody is for what a smaller input seems to show.
+    pub fn fence_patiences(&self) -> Vec<Duration> {
+        match self.is_trying {
+            true => vec![self.fence_patience()],
+            false => vec![self.fence_patience(), self.full_patience()],
+        }
+    }
+
+    fn at_least(&self, least: Duration) -> Duration {
+        let taken = self.timing.worst() * TIMES_SLOWEST;
+        taken.max(least).min(self.deadline())
+    }
+
+    /// Whether a case is tried again on a device that was started afresh: then nothing is hurried.
+    pub fn be_thorough(&mut self, is_thorough: bool) {
+        self.is_thorough = is_thorough;
+    }
+
+    /// Whether a smaller input is tried. What it shows is shown once more with all patience before it is told,
+    /// so the wait for an answer only has to tell one that comes from one that does not.
+    pub fn be_trying(&mut self, is_trying: bool) {
+        self.is_trying = is_trying;
+    }
+
+    /// Whether the device has ignored requests of this kind, and has not answered one since. The fence then
+    /// follows right behind the request: its answer ends the wait, and nothing is waited for in vain.
+    pub fn ignores(&self, duty: &Duty) -> bool {
+        self.ignored.contains(&self.shape(duty))
+    }
+
+    /// Takes note that a request was left unanswered, and the device answered what came after it.
+    pub fn was_ignored(&mut self, shape: Shape) {
+        self.ignored.insert(shape);
+    }
+
+    /// Takes note that a request was answered, be it late.
+    pub fn was_answered(&mut self, shape: &Shape) {
+        self.ignored.remove(shape);
+    }
+
+    /// What the request has in common with others that are ignored for one reason.
+    pub fn shape(&self, duty: &Duty) -> Shape {
         let tool = duty.tool.as_ref().filter(|tool| self.tools.contains(*tool));
-        let method = duty.method.clone().unwrap_or_default();
-        (method, tool.cloned().unwrap_or_default())
+        Shape {
+            method: duty.method.clone().unwrap_or_default(),
+            tool: tool.cloned().unwrap_or_default(),
+        }
     }
 
     /// How long a device in good standing is waited for.
     pub fn deadline(&self) -> Duration {
-        self.deadline
+        self.deadline.max(LEAST_DEADLINE)
     }
 
     /// How many messages went unanswered.
@@ -121,40 +190,42 @@ impl Conversation {
     }
 
     /// Takes note of the time that an answer took.
-    pub fn learn(&mut self, latency: Duration) {
-        if self.latencies.len() == REMEMBERED {
-            self.latencies.pop_front();
-        }
-        self.latencies.push_back(latency);
-        self.slowest = self.slowest.max(latency);
-        let mut sorted: Vec<Duration> = self.latencies.iter().copied().collect();
-        sorted.sort_unstable();
-        self.median = sorted.get(sorted.len() / 2).copied();
-        self.usual = sorted
-            .get(sorted.len() * 9 / 10)
-            .copied()
-            .unwrap_or_default();
+    pub fn learn(&mut self, kind: Kind, latency: Duration) {
+        self.timing.learn(kind, latency);
     }
 
-    /// How long to go on listening after a fence was answered: real devices are not serial, so an
-    /// answer to what came before the fence may come after the fence's. The median latency of the
-    /// session, up to a bound that keeps runs with slow devices short, is enough as a rule; what
-    /// comes later still is attributed by its id.
-    pub fn grace(&self) -> Duration {
-        self.median_latency()
-            .unwrap_or(GRACE.1)
-            .clamp(GRACE.0, GRACE.1)
+    /// How long the device takes for its answers.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
     }
 
-    /// How long a look for late answers takes, before the first drop of a long session and at its
-    /// end.
-    pub fn late_look(&self) -> Duration {
-        (self.slowest * 4).clamp(Duration::from_secs(1), Duration::from_secs(4))
+    /// How long to go on listening after a fence was answered, when the message before it was sent
+    /// `since` ago: real devices are not serial, so an answer to what came before the fence may come
+    /// after the fence's. The median latency of the session is enough where tasks answer in turn; where
+    /// answers of one kind take different times, what nearly all of them take counts from the message
+    /// on. What comes later still is attributed by its id, and revises what was said.
+    pub fn grace(&self, kind: Kind, since: Duration) -> Duration {
+        let median = self.timing.median().unwrap_or(GRACE.1);
+        let usual = self.timing.usual(kind).unwrap_or_default();
+        // Before many answers are known, the slowest of them may be quick by chance.
+        let spread = (usual + usual / 4).saturating_sub(since);
+        median.clamp(GRACE.0, GRACE.1).max(spread.min(LONGEST_GRACE))
+    }
+
+    /// How long a look for late answers takes, before a drop and at the end of a session. Where answers
+    /// are missing they may be as late as the latest one was; else what nearly all answers take is enough:
+    /// a device that stalls now and then must not make every look long.
+    pub fn late_look(&self, lacks_answers: bool) -> Duration {
+        let taken = match lacks_answers {
+            true => self.timing.worst(),
+            false => self.timing.slowest_usual(),
+        };
+        (taken * 4).clamp(Duration::from_secs(1), Duration::from_secs(4))
     }
 
     /// The median latency of the session so far.
     pub fn median_latency(&self) -> Option<Duration> {
-        self.median
+        self.timing.median()
     }
 
     /// Sets what serves as a fence: a method that this device answers with a success.
@@ -166,10 +237,8 @@ impl Conversation {
     pub fn set_call_fence(&mut self, facts: &Facts) {
         let tools = facts.tools.iter().chain(&facts.user_tools);
         self.tools = tools.cloned().collect();
-        self.call_fence = facts
-            .variables
-            .get("nullary.tool")
-            .map(|tool| json!({"name": tool, "arguments": {}}));
+        self.call_fence =
+            facts.variables.get("nullary.tool").map(|tool| json!({"name": tool, "arguments": {}}));
     }
 
     /// The request that fences a message of the kind; `None` before one is known.
@@ -185,71 +254,116 @@ impl Conversation {
 mod tests {
     use super::*;
 
-    #[test]
-    fn grace_follows_the_latencies_seen() {
-        let mut conversation = Conversation::new(Duration::from_secs(10));
-        assert_eq!(conversation.grace(), GRACE.1);
-        for millis in 1..=9 {
-            conversation.learn(Duration::from_millis(millis));
-        }
-        assert_eq!(conversation.grace(), Duration::from_millis(5));
+    fn millis(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn call(tool: &str) -> Duty {
+        Duty { method: Some("tools/call".into()), tool: Some(tool.into()), ..Duty::default() }
     }
 
     #[test]
-    fn patience_shrinks_once_a_deadline_has_passed() {
+    fn grace_follows_the_latencies_seen() {
         let mut conversation = Conversation::new(Duration::from_secs(10));
-        conversation.learn(Duration::from_millis(300));
+        assert_eq!(conversation.grace(Kind::Ping, Duration::ZERO), GRACE.1);
+        for ms in 1..=9 {
+            conversation.learn(Kind::Ping, millis(ms));
+        }
+        let grace = conversation.grace(Kind::List, Duration::ZERO);
+        assert!((millis(5)..millis(6)).contains(&grace), "{grace:?}");
+    }
+
+    #[test]
+    fn grace_covers_answers_of_one_kind_that_take_different_times() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        for ms in 0..200 {
+            conversation.learn(Kind::List, millis(1));
+            conversation.learn(Kind::Call, millis(5 + ms * 37 % 76));
+        }
+        let grace = |since| conversation.grace(Kind::Call, millis(since));
+        assert!(grace(0) >= millis(80), "{:?}", grace(0));
+        // What nearly all answers take has passed while the fence was on its way.
+        assert!(grace(120) <= GRACE.1, "{:?}", grace(120));
+        // A quick device pays nothing.
+        assert!(conversation.grace(Kind::List, millis(1)) <= GRACE.1);
+    }
+
+    #[test]
+    fn patience_never_falls_below_what_proves_something() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        for _ in 0..1000 {
+            conversation.learn(Kind::Call, millis(1));
+        }
         assert_eq!(conversation.patience(), Duration::from_secs(10));
+        for _ in 0..50 {
+            conversation.missed();
+        }
+        assert_eq!(conversation.patience(), Duration::from_secs(2));
+        assert_eq!(conversation.fence_patience(), Duration::from_secs(2));
+        assert_eq!(conversation.full_patience(), Duration::from_secs(5));
+        conversation.be_thorough(true);
+        assert_eq!(conversation.patience(), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_try_waits_as_long_as_answers_of_this_device_take() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.be_trying(true);
+        assert_eq!(conversation.patience(), LEAST_TRY);
+        assert_eq!(conversation.fence_patiences(), [LEAST_TRY_FENCE]);
+        for _ in 0..100 {
+            conversation.learn(Kind::Call, millis(400));
+        }
+        let patience = conversation.patience();
+        assert!((millis(1_600)..millis(1_800)).contains(&patience), "{patience:?}");
+        // A stall is no usual answer, but the fence must outlast it.
+        conversation.learn(Kind::Call, millis(1_000));
+        assert!(conversation.patience() < millis(1_800));
+        assert_eq!(conversation.fence_patiences(), [millis(5_000)]);
+        conversation.be_trying(false);
+        assert_eq!(conversation.fence_patiences().len(), 2);
+        assert_eq!(conversation.patience(), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn one_stall_is_remembered_for_the_whole_run() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.learn(Kind::List, millis(1_200));
+        for _ in 0..1000 {
+            conversation.learn(Kind::Call, millis(1));
+        }
+        conversation.missed();
+        assert_eq!(conversation.patience(), Duration::from_secs(6));
+        assert_eq!(conversation.fence_patience(), Duration::from_secs(6));
+    }
+
+    #[test]
+    fn a_short_deadline_is_a_bound_and_leaves_a_second() {
+        let mut conversation = Conversation::new(millis(300));
+        conversation.missed();
+        assert_eq!(conversation.patience(), Duration::from_secs(1));
+        assert_eq!(conversation.full_patience(), Duration::from_secs(1));
+        let mut conversation = Conversation::new(Duration::from_secs(3));
+        conversation.learn(Kind::Call, Duration::from_secs(2));
         conversation.missed();
         assert_eq!(conversation.patience(), Duration::from_secs(3));
     }
 
     #[test]
-    fn what_was_slow_once_does_not_slow_down_a_whole_run() {
+    fn what_was_ignored_is_fenced_at_once_until_it_is_answered() {
         let mut conversation = Conversation::new(Duration::from_secs(10));
-        conversation.learn(Duration::from_secs(2));
-        for _ in 0..20 {
-            conversation.learn(Duration::from_millis(40));
-        }
-        for _ in 0..2 {
-            conversation.missed();
-            assert_eq!(conversation.patience(), Duration::from_secs(10));
-        }
-        conversation.missed();
-        assert_eq!(conversation.patience(), Duration::from_millis(400));
-    }
-
-    #[test]
-    fn what_was_ignored_once_is_not_waited_for_again() {
-        let mut conversation = Conversation::new(Duration::from_secs(10));
-        conversation.learn(Duration::from_millis(7));
-        let facts = Facts {
-            tools: vec!["self.lamp.turn_on".into()],
-            ..Facts::default()
-        };
+        let facts = Facts { tools: vec!["self.lamp.turn_on".into()], ..Facts::default() };
         conversation.set_call_fence(&facts);
-        let call = |tool: &str| Duty {
-            method: Some("tools/call".into()),
-            tool: Some(tool.into()),
-            ..Duty::default()
-        };
         let nobodys = call("self.no.such_tool");
-        assert_eq!(conversation.patience_for(&nobodys), Duration::from_secs(10));
-        conversation.missed();
-        conversation.was_ignored(&nobodys);
+        assert!(!conversation.ignores(&nobodys));
+        conversation.was_ignored(conversation.shape(&nobodys));
         // One tool that is not there is like another; one that is there is not.
         let other = call("self.no.other_tool");
-        assert_eq!(conversation.patience_for(&other), Duration::from_millis(70));
-        let lamp = call("self.lamp.turn_on");
-        assert_eq!(conversation.patience_for(&lamp), conversation.patience());
-        // A slow device keeps what its answers take.
-        for _ in 0..64 {
-            conversation.learn(Duration::from_millis(50));
-        }
-        assert_eq!(
-            conversation.patience_for(&other),
-            Duration::from_millis(500)
-        );
+        assert!(conversation.ignores(&other));
+        assert!(!conversation.ignores(&call("self.lamp.turn_on")));
+        let shape = conversation.shape(&other);
+        conversation.was_answered(&shape);
+        assert!(!conversation.ignores(&nobodys));
     }
 
     #[test]
@@ -258,9 +372,7 @@ mod tests {
         conversation.set_fence("ping", None);
         assert_eq!(conversation.fence(true).unwrap().0, "ping");
         let mut facts = Facts::default();
-        facts
-            .variables
-            .insert("nullary.tool".into(), json!("self.get_device_status"));
+        facts.variables.insert("nullary.tool".into(), json!("self.get_device_status"));
         conversation.set_call_fence(&facts);
         assert_eq!(conversation.fence(true).unwrap().0, "tools/call");
         assert_eq!(conversation.fence(false).unwrap().0, "ping");

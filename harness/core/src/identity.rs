@@ -101,11 +101,7 @@ impl Identity {
     }
 
     fn of_body(body: &Value) -> Self {
-        let text = |pointer: &str| {
-            body.pointer(pointer)
-                .and_then(Value::as_str)
-                .and_then(short)
-        };
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).and_then(short);
         let table = body.get("partition_table").and_then(Value::as_array);
         Self {
             board_type: text("/board/type"),
@@ -129,11 +125,7 @@ impl Identity {
 
 /// The text without control characters, cut to what a report can show; `None` when it is empty.
 fn short(text: &str) -> Option<String> {
-    let short: String = text
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(LONGEST)
-        .collect();
+    let short: String = text.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     (!short.is_empty()).then_some(short)
 }
 
@@ -188,10 +180,7 @@ mod tests {
         let odd = r#"{"board":7,"application":[],"partition_table":{},"flash_size":"16"}"#;
         assert_eq!(Identity::read(odd), Some(Identity::default()));
         let long = json!({"chip_model_name": "ä".repeat(9999)}).to_string();
-        assert_eq!(
-            Identity::read(&long).unwrap().chip.unwrap().chars().count(),
-            128
-        );
+        assert_eq!(Identity::read(&long).unwrap().chip.unwrap().chars().count(), 128);
     }
 
     proptest! {

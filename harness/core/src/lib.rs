@@ -1,37 +1,37 @@
-//! The judge of `mcp-hil`, without sockets, files, threads or a clock.
+//! What all parts of `mcp-hil` talk about, without sockets, files, threads or a clock.
 //!
-//! Data flows one way: a [`transcript`] of what was sent, received and logged goes in, a
-//! [`verdict`] comes out. Read the modules in this order:
+//! Data flows one way: a [`transcript`] of what was sent, received and logged goes to the judge, and
+//! [`verdict`]s come out. Read the modules in this order:
 //!
-//! 1. [`wire`]: what a device may send (anything) and what the harness may send (legal messages);
+//! 1. [`wire`]: what a device may send (anything) and what the harness may send (legal messages), over
+//!    either [`transport`];
 //! 2. [`transcript`]: the record of a session, with offsets and directions;
 //! 3. [`catalogue`]: the requirements, as data;
-//! 4. [`scenario`]: the scripted stimuli and their expectations, as data;
-//!    [`generate`] draws further ones by chance;
-//! 5. [`conversation`]: ids, what is in flight, how long to be patient;
-//! 6. [`check`]: pure judgements over the transcript;
-//! 7. [`compare`]: what two transports answered to the same requests;
-//! 8. [`verdict`] and [`baseline`]: what the findings amount to.
+//! 4. [`capability`]: what a device can do, which decides what applies to it;
+//! 5. [`obligation`]: what a device owes for each message;
+//! 6. [`conversation`]: ids, what is in flight, how long to be patient, derived from the device's
+//!    [`timing`];
+//! 7. [`verdict`] and [`baseline`]: what the findings amount to.
 //!
-//! Beside that flow stands [`gateway`]: the volume gateway, which shares nothing with its judge
-//! [`check::gateway`].
+//! The packages `scenario`, `generate` and `judge` stand on this one. [`gateway`] is our own volume
+//! gateway; its judge is in the package `judge` and shares nothing with it.
 //!
 //! Time is an argument everywhere (microseconds since the session began); nothing here sleeps.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod baseline;
 pub mod capability;
 pub mod catalogue;
-pub mod check;
-pub mod compare;
 pub mod conversation;
 pub mod gateway;
-pub mod generate;
 pub mod identity;
-
 pub mod limits;
 pub mod obligation;
 pub mod problem;
-pub mod scenario;
+pub mod step;
+pub mod timing;
 pub mod transcript;
+pub mod transport;
 pub mod verdict;
 pub mod wire;

@@ -3,12 +3,13 @@
 //! The same reading serves the conversation (which messages need a fence) and the checks (what an
 //! answer, or its absence, means), live and in a replay.
 
+use crate::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
-use crate::wire::{Frame, read_json, without_lone_surrogates};
+use crate::wire::{Frame, forgiven, read_json, recover_ids};
 
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
-const EXACT_IN_DOUBLE: u64 = 1 << 53;
+pub const EXACT_IN_DOUBLE: u64 = 1 << 53;
 
 /// Types beside `mcp` that servers and devices of the family send (xiaozhi WebSocket, section 4; the
 /// forks; device-protocol 2.4 and 3.3). Nobody answers them with an mcp message.
@@ -22,9 +23,9 @@ pub enum Owes {
     /// Exactly one answer: it is a legal request.
     Answer,
     /// No answer at all; the requirement that says so.
-    Silence(&'static str),
+    Silence(Id),
     /// Anything but a success: silence or an error; the requirement that says so.
-    NoSuccess(&'static str),
+    NoSuccess(Id),
     /// Documents do not say, or say different things; only its life is judged.
     #[default]
     Nothing,
@@ -51,23 +52,25 @@ impl Duty {
         match frame {
             Frame::Text(text) => match read_json(text) {
                 // Which of two members of one name counts is open (RFC 8259, section 4).
-                Ok((Value::Object(envelope), Some(_))) => Self {
-                    owes: Owes::Nothing,
-                    ..Self::of_envelope(&envelope)
-                },
-                Ok((Value::Object(envelope), None)) => Self::of_envelope(&envelope),
+                Ok((Value::Object(envelope), Some(_))) => {
+                    Self { owes: Owes::Nothing, ..Self::of_envelope(&envelope) }
+                }
+                Ok((Value::Object(envelope), None)) => {
+                    let duty = Self::of_envelope(&envelope);
+                    match duty.owes {
+                        Owes::Answer if holds_nul(text) => Self { owes: Owes::Nothing, ..duty },
+                        _ => duty,
+                    }
+                }
                 Ok(_) => Self::bare(Owes::Nothing),
-                // A parser may refuse lone surrogates, or not; the id tells whose answer comes.
+                // A parser may take more than JSON (RFC 8259, section 9), or refuse lone surrogates: what it
+                // makes of such a text is its own affair. The id tells whose answer comes, if one does.
                 Err(_) => Self {
                     owes: Owes::Nothing,
-                    ..without_lone_surrogates(text)
-                        .and_then(|whole| {
-                            serde_json::from_str::<Value>(&whole)
-                                .ok()?
-                                .as_object()
-                                .cloned()
-                        })
-                        .map_or_else(Self::default, |envelope| Self::of_envelope(&envelope))
+                    ..match forgiven(text) {
+                        Some(Value::Object(envelope)) => Self::of_envelope(&envelope),
+                        _ => Self { id: recover_ids(text).pop(), ..Self::default() },
+                    }
                 },
             },
             _ => Self::bare(Owes::Nothing),
@@ -85,12 +88,19 @@ impl Duty {
         }
         let envelope: Value = serde_json::from_str(text).ok()?;
         let members = envelope["payload"].as_array()?;
-        Some(
-            members
-                .iter()
-                .filter_map(|member| member.get("id").cloned())
-                .collect(),
-        )
+        Some(members.iter().filter_map(|member| member.get("id").cloned()).collect())
+    }
+
+    /// All ids in a text that a parser may read in more than one way: one that is no JSON by the letter, and
+    /// one in which a member stands twice. An answer under any of them belongs to it. `None` for any other.
+    pub fn possible_ids(frame: &Frame) -> Option<Vec<Value>> {
+        let Frame::Text(text) = frame else {
+            return None;
+        };
+        match read_json(text) {
+            Ok((_, None)) => None,
+            Ok((_, Some(_))) | Err(_) => Some(recover_ids(text)),
+        }
     }
 
     /// Whether a message tells the device to restart: it may end its connection then, and boot.
@@ -110,20 +120,17 @@ impl Duty {
     }
 
     fn bare(owes: Owes) -> Self {
-        Self {
-            owes,
-            ..Self::default()
-        }
+        Self { owes, ..Self::default() }
     }
 
     fn of_envelope(envelope: &Map<String, Value>) -> Self {
         let unknown_kind = match envelope.get("type").map(Value::as_str) {
             Some(Some("mcp")) => None,
             Some(Some(kind)) if OTHER_TYPES.contains(&kind) => {
-                Some(Owes::Silence("envelope.other-types"))
+                Some(Owes::Silence(Id::EnvelopeOtherTypes))
             }
-            Some(Some(_)) => Some(Owes::Silence("envelope.unknown-type-ignored")),
-            _ => Some(Owes::NoSuccess("envelope.missing-type-ignored")),
+            Some(Some(_)) => Some(Owes::Silence(Id::EnvelopeUnknownTypeIgnored)),
+            _ => Some(Owes::NoSuccess(Id::EnvelopeMissingTypeIgnored)),
         };
         let says =
             |name: &str, value: &str| envelope.get(name).and_then(Value::as_str) == Some(value);
@@ -143,7 +150,7 @@ impl Duty {
                 (Some(owes), _) => owes,
                 // One device family reads a JSON text in a string, another ignores batches.
                 (None, Some(Value::String(_) | Value::Array(_))) => Owes::Nothing,
-                (None, _) => Owes::NoSuccess("envelope.payload-not-object"),
+                (None, _) => Owes::NoSuccess(Id::EnvelopePayloadNotObject),
             });
         };
         let method = payload.get("method").and_then(Value::as_str);
@@ -151,8 +158,10 @@ impl Duty {
             .then(|| payload.get("params")?.get("name")?.as_str())
             .flatten();
         let owes = match unknown_kind.unwrap_or_else(|| owed_for(payload)) {
-            // Whether a message needs a session is a SHOULD of its own.
-            Owes::Answer if !envelope.contains_key("session_id") => Owes::Nothing,
+            // Whether a message needs a session is a SHOULD of its own; one that is no text is none.
+            Owes::Answer if !envelope.get("session_id").is_some_and(Value::is_string) => {
+                Owes::Nothing
+            }
             owes => owes,
         };
         Self {
@@ -163,6 +172,13 @@ impl Duty {
             ends_session: None,
         }
     }
+}
+
+/// Whether a string in a JSON text has the character U+0000, which a parser may refuse (RFC 8259, section 9:
+/// limits of the character contents of strings).
+pub fn holds_nul(text: &str) -> bool {
+    // Nearly no message has one. Of two backslashes the first one escapes the second.
+    text.contains(r"\u0000") && text.replace(r"\\", "").contains(r"\u0000")
 }
 
 fn owed_for(payload: &Map<String, Value>) -> Owes {
@@ -178,27 +194,25 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
     if !payload.contains_key("method")
         && (payload.contains_key("result") || payload.contains_key("error"))
     {
-        return Owes::Silence("jsonrpc.response-ignored");
+        return Owes::Silence(Id::JsonrpcResponseIgnored);
     }
     if payload.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Owes::NoSuccess("jsonrpc.version-checked");
+        return Owes::NoSuccess(Id::JsonrpcVersionChecked);
     }
     if !payload.get("method").is_some_and(Value::is_string) {
-        return Owes::NoSuccess("jsonrpc.method-required");
+        return Owes::NoSuccess(Id::JsonrpcMethodRequired);
     }
     let owes = match id {
-        None => return Owes::Silence("notifications.not-answered"),
+        None => return Owes::Silence(Id::NotificationsNotAnswered),
         Some(Value::String(text)) if text.parse::<i64>().is_ok() => {
-            Owes::NoSuccess("ids.numeric-string-rejected")
+            Owes::NoSuccess(Id::IdsNumericStringRejected)
         }
-        Some(Value::String(_)) => Owes::NoSuccess("ids.string-rejected"),
-        Some(Value::Null) => Owes::NoSuccess("ids.null-rejected"),
-        Some(Value::Bool(_)) => Owes::NoSuccess("ids.boolean-rejected"),
-        Some(Value::Array(_) | Value::Object(_)) => Owes::NoSuccess("ids.structured-rejected"),
+        Some(Value::String(_)) => Owes::NoSuccess(Id::IdsStringRejected),
+        Some(Value::Null) => Owes::NoSuccess(Id::IdsNullRejected),
+        Some(Value::Bool(_)) => Owes::NoSuccess(Id::IdsBooleanRejected),
+        Some(Value::Array(_) | Value::Object(_)) => Owes::NoSuccess(Id::IdsStructuredRejected),
         Some(Value::Number(number)) => {
-            let magnitude = number
-                .as_u64()
-                .or_else(|| number.as_i64().map(i64::unsigned_abs));
+            let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
             match magnitude {
                 Some(magnitude) if magnitude <= EXACT_IN_DOUBLE => Owes::Answer,
                 _ => Owes::Nothing,
@@ -207,7 +221,7 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
     };
     match (owes, payload.get("params")) {
         (Owes::Answer, Some(Value::String(_) | Value::Number(_))) => {
-            Owes::NoSuccess("jsonrpc.params-structured")
+            Owes::NoSuccess(Id::JsonrpcParamsStructured)
         }
         // Absent, null and array parameters are read in different ways by different documents.
         (Owes::Answer, Some(Value::Null | Value::Bool(_) | Value::Array(_))) => Owes::Nothing,
@@ -222,72 +236,76 @@ mod tests {
 
     #[rstest]
     #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Owes::Answer)]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":1758893424665,"method":"ping","params":{}}"#,
-        Owes::Answer
-    )]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#,
-        Owes::Nothing
-    )]
+    #[case(r#"{"jsonrpc":"2.0","id":1758893424665,"method":"ping","params":{}}"#, Owes::Answer)]
+    #[case(r#"{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#, Owes::Nothing)]
     #[case(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Owes::Nothing)]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
-        Owes::NoSuccess("ids.string-rejected")
-    )]
+    #[case(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, Owes::NoSuccess(Id::IdsStringRejected))]
     #[case(
         r#"{"jsonrpc":"2.0","id":"42","method":"ping"}"#,
-        Owes::NoSuccess("ids.numeric-string-rejected")
+        Owes::NoSuccess(Id::IdsNumericStringRejected)
     )]
     #[case(
         r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
-        Owes::Silence("notifications.not-answered")
+        Owes::Silence(Id::NotificationsNotAnswered)
     )]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
-        Owes::Silence("jsonrpc.response-ignored")
-    )]
-    #[case(
-        r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#,
-        Owes::NoSuccess("jsonrpc.version-checked")
-    )]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":7}"#,
-        Owes::NoSuccess("jsonrpc.method-required")
-    )]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Owes::Silence(Id::JsonrpcResponseIgnored))]
+    #[case(r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#, Owes::NoSuccess(Id::JsonrpcVersionChecked))]
+    #[case(r#"{"jsonrpc":"2.0","id":7}"#, Owes::NoSuccess(Id::JsonrpcMethodRequired))]
     #[case(r#"{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}"#, Owes::Nothing)]
     #[case(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#,
-        Owes::NoSuccess("jsonrpc.params-structured")
+        Owes::NoSuccess(Id::JsonrpcParamsStructured)
     )]
-    #[case(
-        r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}"#,
-        Owes::Nothing
-    )]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}"#, Owes::Nothing)]
     #[case(
         r#"{"jsonrpc":"2.0","method":"tools/list","params":{"a":{"b":1,"b":1}}}"#,
         Owes::Nothing
     )]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping\u0000"}"#, Owes::Nothing)]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping\\u0000"}"#, Owes::Answer)]
+    #[case(
+        r#"{"jsonrpc":"2.0","method":"ping\u0000"}"#,
+        Owes::Silence(Id::NotificationsNotAnswered)
+    )]
     #[case("[]", Owes::Nothing)]
-    #[case("17", Owes::NoSuccess("envelope.payload-not-object"))]
+    #[case("17", Owes::NoSuccess(Id::EnvelopePayloadNotObject))]
     fn duties_follow_from_the_message(#[case] payload: &str, #[case] owes: Owes) {
         let text = crate::wire::outbound::envelope("s", payload);
         assert_eq!(Duty::of(&Frame::Text(text)).owes, owes);
     }
 
     #[rstest]
-    #[case("tts", "envelope.other-types")]
-    #[case("listen", "envelope.other-types")]
-    #[case("TTS", "envelope.unknown-type-ignored")]
-    fn other_types_are_told_from_unknown_ones(
-        #[case] kind: &str,
-        #[case] requirement: &'static str,
-    ) {
+    #[case::raw_control_character("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"mcp_hil/\u{1}\"}")]
+    #[case::raw_line_break("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"mcp_hil/\n\"}")]
+    #[case::odd_escape(r#"{"jsonrpc":"2.0","id":7,"method":"mcp_hil/\x41"}"#)]
+    #[case::leading_zeros(r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":007}}"#)]
+    #[case::trailing_comma(r#"{"jsonrpc":"2.0","id":7,"method":"ping",}"#)]
+    fn what_a_parser_may_forgive_owes_nothing_and_keeps_its_id(#[case] payload: &str) {
+        let frame = Frame::Text(crate::wire::outbound::envelope("s", payload));
+        let duty = Duty::of(&frame);
+        assert_eq!((duty.owes, duty.id), (Owes::Nothing, Some(7.into())));
+        assert_eq!(Duty::possible_ids(&frame), Some(vec![7.into()]));
+    }
+
+    #[test]
+    fn a_text_that_is_read_in_two_ways_has_all_its_ids() {
+        let ids = |text: &str| Duty::possible_ids(&Frame::Text(text.into()));
+        let twice = r#"{"payload":{"id":3,"id":4,"method":"ping"}}"#;
+        assert_eq!(ids(twice), Some(vec![3.into(), 4.into()]));
+        let behind = r#"{"payload":{"id":3}}{"payload":{"id":"x"}}"#;
+        assert_eq!(ids(behind), Some(vec![3.into(), "x".into()]));
+        // The end of the id is not there.
+        assert_eq!(ids(r#"{"payload":{"id":31"#), Some(Vec::new()));
+        assert_eq!(ids(r#"{"payload":{"id":3,"method":"ping"}}"#), None);
+    }
+
+    #[rstest]
+    #[case("tts", Id::EnvelopeOtherTypes)]
+    #[case("listen", Id::EnvelopeOtherTypes)]
+    #[case("TTS", Id::EnvelopeUnknownTypeIgnored)]
+    fn other_types_are_told_from_unknown_ones(#[case] kind: &str, #[case] requirement: Id) {
         let text =
             format!(r#"{{"type":"{kind}","payload":{{"jsonrpc":"2.0","id":7,"method":"ping"}}}}"#);
-        assert_eq!(
-            Duty::of(&Frame::Text(text)).owes,
-            Owes::Silence(requirement)
-        );
+        assert_eq!(Duty::of(&Frame::Text(text)).owes, Owes::Silence(requirement));
     }
 }

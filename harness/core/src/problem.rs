@@ -20,13 +20,7 @@ pub struct Problem {
 impl Problem {
     /// A problem at a place in a file.
     pub fn at(file: &str, line: u64, column: u64, what: impl Into<String>) -> Self {
-        Self {
-            file: file.to_owned(),
-            line,
-            column,
-            what: what.into(),
-            hint: None,
-        }
+        Self { file: file.to_owned(), line, column, what: what.into(), hint: None }
     }
 
     /// The same problem with a hint.
@@ -38,9 +32,7 @@ impl Problem {
 
     /// Reads the position and the unknown word out of a TOML error.
     pub fn from_toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let (line, column) = error
-            .span()
-            .map_or((0, 0), |span| position(text, span.start));
+        let (line, column) = error.span().map_or((0, 0), |span| position(text, span.start));
         Self::at(file, line, column, error.message().trim().to_owned()).with_typo_hint()
     }
 
@@ -53,11 +45,8 @@ impl Problem {
         {
             let word = |text: &str| text.trim().trim_matches('`').to_owned();
             let unknown = word(unknown.rsplit(' ').next().unwrap_or(unknown));
-            let known: Vec<String> = known
-                .trim_start_matches("one of ")
-                .split([',', ' '])
-                .map(word)
-                .collect();
+            let known: Vec<String> =
+                known.trim_start_matches("one of ").split([',', ' ']).map(word).collect();
             self.hint = nearest(&unknown, known.iter().map(String::as_str))
                 .map(|near| format!("did you mean `{near}`?"));
         }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::Facts;
+use crate::transport::Transport;
 use crate::wire::Frame;
 
 pub use audio::{AudioCounter, AudioSeen};
@@ -35,9 +36,7 @@ pub const SCENARIO: &str = "scenario/";
 /// Whether the messages of a case were generated, now or once. Those of a suite that people wrote
 /// give each id once; generated ones give the same id again in the next input.
 pub fn is_generated(case: &str) -> bool {
-    [PROPERTY, REGRESSION, SCENARIO]
-        .iter()
-        .any(|begin| case.starts_with(begin))
+    [PROPERTY, REGRESSION, SCENARIO].iter().any(|begin| case.starts_with(begin))
 }
 
 /// One line of a transcript.
@@ -52,12 +51,12 @@ pub struct Entry {
     /// The step that was running, such as `2`, `3#1.0` (row 1 of a table) or `2.fence`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Arc<str>>,
-    /// What happened.
+    /// The event itself.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What happened.
+/// An event of a run, as it is written to the transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum What {
@@ -145,38 +144,6 @@ pub enum What {
         /// The remark.
         mark: Mark,
     },
-}
-
-/// How messages reach a device.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// Text frames of a WebSocket.
-    #[default]
-    WebSocket,
-    /// Payloads of MQTT PUBLISH packets.
-    Mqtt,
-}
-
-impl Transport {
-    /// The name in files, arguments and the environment of devices.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WebSocket => "websocket",
-            Self::Mqtt => "mqtt",
-        }
-    }
-
-    /// The name in `transport` of a hello message: over MQTT audio goes by UDP, and the hello says
-    /// so (device-protocol 3.3).
-    pub fn in_hello(self) -> &'static str {
-        match self {
-            Self::WebSocket => "websocket",
-            Self::Mqtt => "udp",
-        }
-    }
 }
 
 /// What a device's CONNECT packet said, and what it had been told to say.
@@ -290,8 +257,19 @@ pub enum TargetEvent {
     Started,
     /// Its process ended by itself.
     Exited(String),
-    /// The bench did something to it, or its serial port went or came; nothing that it did itself.
+    /// The bench did something to it; nothing that it did itself.
     Bench(String),
+    /// The bench took it away: its serial port is gone, or somebody ended the process that it runs in.
+    /// What shows from here until it is started or connects again is none of its doing.
+    Lost {
+        /// How the loss was noticed, in words.
+        why: String,
+        /// Whether a reset of the chip alone looks the same: its own USB port goes with each.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_reset: bool,
+    },
+    /// Its serial port is back, as the text says.
+    Back(String),
     /// The bench does not do its part any more: what is seen from here on says nothing about the device.
     Trouble(String),
 }
@@ -314,7 +292,7 @@ pub enum Mark {
     },
     /// A listing ended early.
     ListEnded {
-        /// Why.
+        /// The reason, in words, such as a repeated cursor.
         why: String,
     },
     /// The device did not connect (again) within the time.
@@ -324,9 +302,24 @@ pub enum Mark {
     },
     /// The case is tried once more on a fresh device, because the device fell silent.
     SecondAttempt,
+    /// The device accepts `initialize` with this, and not without it, on one connection.
+    Insists {
+        /// What it insists on: `capabilities.vision`.
+        on: String,
+    },
+    /// The harness says goodbye with a Close frame; whatever ends the connection from here on, it is
+    /// not the device that drops it.
+    Closing,
+    /// The end of the connection after the harness's Close frame.
+    Closed {
+        /// Whether the device sent a Close frame, too.
+        answered: bool,
+        /// How the connection ended, in words.
+        how: String,
+    },
     /// A step could not be carried out.
     Skipped {
-        /// Why.
+        /// The reason, in words.
         why: String,
     },
     /// What is known of the device from here on.
@@ -397,42 +390,21 @@ mod tests {
     #[test]
     fn an_entry_reads_back_equal() {
         let entries = [
-            What::Sent {
-                role: Role::Stimulus,
-                frame: Frame::Text("{\"a\":\"ä\n\"}".into()),
-            },
-            What::Received {
-                frame: Frame::NotUtf8(vec![0x7b, 0xff]),
-            },
-            What::LinkDown {
-                by: Party::Device,
-                why: "closed".into(),
-                breach: None,
-            },
+            What::Sent { role: Role::Stimulus, frame: Frame::Text("{\"a\":\"ä\n\"}".into()) },
+            What::Received { frame: Frame::NotUtf8(vec![0x7b, 0xff]) },
+            What::LinkDown { by: Party::Device, why: "closed".into(), breach: None },
+            What::Mark { mark: Mark::NoAnswer { waited_ms: 10 } },
+            What::Mark { mark: Mark::SecondAttempt },
+            What::Mark { mark: Mark::Facts(Box::default()) },
             What::Mark {
-                mark: Mark::NoAnswer { waited_ms: 10 },
+                mark: Mark::Generated { part: Part::Input, scenario: "title: t\n".into() },
             },
-            What::Mark {
-                mark: Mark::SecondAttempt,
-            },
-            What::Mark {
-                mark: Mark::Facts(Box::default()),
-            },
-            What::Mark {
-                mark: Mark::Generated {
-                    part: Part::Input,
-                    scenario: "title: t\n".into(),
-                },
-            },
-            What::Mark {
-                mark: Mark::Generated {
-                    part: Part::Trial,
-                    scenario: String::new(),
-                },
-            },
+            What::Mark { mark: Mark::Generated { part: Part::Trial, scenario: String::new() } },
+            What::Target { event: TargetEvent::Exited("code 1".into()) },
             What::Target {
-                event: TargetEvent::Exited("code 1".into()),
+                event: TargetEvent::Lost { why: "the port went away".into(), by_reset: true },
             },
+            What::Target { event: TargetEvent::Back("the port is back".into()) },
             What::Http {
                 exchange: Box::new(HttpExchange {
                     endpoint: HttpEndpoint::Vision,
@@ -440,12 +412,10 @@ mod tests {
                     path: "/x?y".into(),
                     headers: [("device-id".into(), "a".into())].into(),
                     body: Some(Frame::NotUtf8(vec![0xff])),
-                    upload: Some(Upload {
-                        file_bytes: Some(3),
-                        ..Upload::default()
-                    }),
+                    upload: Some(Upload { file_bytes: Some(3), ..Upload::default() }),
                     status: Some(413),
                     client_id: None,
+                    binary_version: Some(3),
                     problem: Some("too large".into()),
                 }),
             },
@@ -456,9 +426,7 @@ mod tests {
                     ..AudioSeen::default()
                 },
             },
-            What::Http {
-                exchange: Box::new(HttpExchange::unread()),
-            },
+            What::Http { exchange: Box::new(HttpExchange::unread()) },
         ]
         .map(|what| Entry {
             seq: 3,
@@ -467,10 +435,8 @@ mod tests {
             step: Some("0".into()),
             what,
         });
-        let text: String = entries
-            .iter()
-            .map(|entry| serde_json::to_string(entry).unwrap() + "\n")
-            .collect();
+        let text: String =
+            entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect();
         assert_eq!(read_jsonl(&text).unwrap(), entries);
         assert_eq!(read_jsonl("{}\n").unwrap_err().0, 1);
     }

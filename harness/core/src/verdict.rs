@@ -1,5 +1,6 @@
 //! What findings amount to: five verdicts in one order, and the findings they come from.
 
+use crate::catalogue::RequirementId as Id;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ impl FromIterator<Verdict> for Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// Slug of the requirement.
-    pub requirement: &'static str,
+    pub requirement: Id,
     /// The case that it is charged to.
     pub case: Arc<str>,
     /// The step, when one can be named.
@@ -99,10 +100,17 @@ pub struct Finding {
     /// Entry of the transcript (`seq`) that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// The transcript's file with that entry, relative to the run's folder, where it is not that of the case
+    /// that the finding is charged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
     /// Where in its program the device broke down: lines of its console, each followed by the
     /// functions and lines that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<String>,
+    /// What the console said when the device broke down: the panic and what follows it, or the last lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub console: Vec<String>,
     /// Whether it was found after the case had ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
@@ -116,7 +124,7 @@ impl Finding {
     ///
     /// A broken MUST fails. A broken SHOULD is a warning, and fails only when `strict`.
     pub fn of(judgement: &Judgement, catalogue: &Catalogue, strict: bool) -> Option<Self> {
-        let level = catalogue.active(judgement.requirement)?.level;
+        let level = catalogue.active(judgement.requirement.slug())?.level;
         let evidence = match &judgement.outcome {
             Outcome::Held => return None,
             Outcome::Broken(evidence) | Outcome::Bench(evidence) => evidence.as_ref().clone(),
@@ -126,8 +134,8 @@ impl Finding {
                 ..Evidence::default()
             },
             Outcome::OurFault(what) => Evidence {
-                expected: "legal messages from the harness".to_owned(),
-                received: format!("a bug of mcp-hil: {what}"),
+                expected: "valid messages from the harness".to_owned(),
+                received: format!("a bug in mcp-hil: {what}"),
                 ..Evidence::default()
             },
         };
@@ -139,7 +147,7 @@ impl Finding {
             _ => Verdict::Pass,
         };
         Some(Self {
-            requirement: judgement.requirement.to_owned(),
+            requirement: judgement.requirement.to_string(),
             level,
             verdict,
             step: judgement.step.as_deref().map(str::to_owned),
@@ -147,6 +155,8 @@ impl Finding {
             received: evidence.received,
             sent: evidence.sent,
             seq: evidence.seq,
+            transcript: None,
+            console: Vec::new(),
             places: Vec::new(),
             late: false,
             known: false,
@@ -189,10 +199,7 @@ mod tests {
     #[test]
     fn the_worst_wins() {
         use Verdict::{Error, Fail, Inconclusive, Pass};
-        assert_eq!(
-            [Pass, Fail, Inconclusive].into_iter().collect::<Verdict>(),
-            Fail
-        );
+        assert_eq!([Pass, Fail, Inconclusive].into_iter().collect::<Verdict>(), Fail);
         assert_eq!([Pass, Error, Fail].into_iter().collect::<Verdict>(), Error);
         assert_eq!([].into_iter().collect::<Verdict>(), Verdict::NotApplicable);
     }

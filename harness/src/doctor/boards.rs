@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_hil_rig::board::Attached;
+use mcp_hil_boards::board::Attached;
 
 use super::ask::can_write;
 use super::{Item, State};
@@ -12,11 +12,7 @@ use super::{Item, State};
 const RULES: &str = "60-mcp-hil.rules";
 
 /// Where rules are installed.
-const RULES_FOLDERS: [&str; 3] = [
-    "etc/udev/rules.d",
-    "usr/lib/udev/rules.d",
-    "run/udev/rules.d",
-];
+const RULES_FOLDERS: [&str; 3] = ["etc/udev/rules.d", "usr/lib/udev/rules.d", "run/udev/rules.d"];
 
 /// What installs them.
 const INSTALL: &str = "sudo cp ci/60-mcp-hil.rules /etc/udev/rules.d/ && sudo udevadm control --reload \
@@ -36,34 +32,27 @@ fn ports(found: &Attached) -> Item {
         return Item {
             name: NAME,
             state: State::Optional,
-            what: "no board is attached; `mcp-hil duts` tells what was looked for".to_owned(),
+            what: "no board is attached; `mcp-hil duts` shows what was looked for".to_owned(),
             get: None,
         };
     }
-    let (here, absent): (Vec<PathBuf>, Vec<PathBuf>) = found
-        .boards
-        .iter()
-        .map(|board| board.port.clone())
-        .partition(|port| port.exists());
+    let (here, absent): (Vec<PathBuf>, Vec<PathBuf>) =
+        found.boards.iter().map(|board| board.port.clone()).partition(|port| port.exists());
     if let Some(port) = absent.first() {
         let get = format!("docker run --device {} ...", port.display());
         let what = format!(
-            "the kernel has {}, but here they are not: a container must be given them",
+            "the kernel has {}, but they are missing here: pass them to the container",
             shown(&absent)
         );
         return Item::not(NAME, State::Missing, what, &get);
     }
-    let locked: Vec<PathBuf> = here
-        .iter()
-        .filter(|port| !can_write(port))
-        .cloned()
-        .collect();
+    let locked: Vec<PathBuf> = here.iter().filter(|port| !can_write(port)).cloned().collect();
     if locked.is_empty() {
         return Item::ok(NAME, shown(&here));
     }
     let what = format!(
-        "no permission for {}; this gives it to whoever sits here, and to the group `dialout`, which \
-         a user joins by `sudo usermod -aG dialout $USER` and a new login",
+        "no permission for {}; this grants it to the user at this computer, and to the group \
+         `dialout`, which a user joins by `sudo usermod -aG dialout $USER` and a new login",
         shown(&locked)
     );
     Item::not(NAME, State::Missing, what, INSTALL)
@@ -74,14 +63,11 @@ fn portless(found: &Attached) -> Option<Item> {
     if found.portless.is_empty() {
         return None;
     }
-    let devices: Vec<String> = found
-        .portless
-        .iter()
-        .map(|(id, location)| format!("{id} at {location}"))
-        .collect();
+    let devices: Vec<String> =
+        found.portless.iter().map(|(id, location)| format!("{id} at {location}")).collect();
     let what = format!(
-        "{} has no serial port: `brltty` takes some converters for braille displays; else a driver \
-         (cp210x, ch341, ftdi_sio, cdc_acm) is missing",
+        "{} has no serial port: `brltty` mistakes some converters for braille displays; otherwise \
+         a driver (cp210x, ch341, ftdi_sio, cdc_acm) is missing",
         devices.join(", ")
     );
     let get = "sudo apt-get remove brltty";
@@ -92,15 +78,10 @@ fn portless(found: &Attached) -> Option<Item> {
 /// them open for seconds.
 fn modem_manager(found: &Attached, root: &Path) -> Option<Item> {
     const NAME: &str = "modem manager";
-    let processes = fs::read_dir(root.join("proc"))
-        .into_iter()
-        .flatten()
-        .flatten();
+    let processes = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let mut names =
         processes.filter_map(|entry| fs::read_to_string(entry.path().join("comm")).ok());
-    let has_rules = RULES_FOLDERS
-        .iter()
-        .any(|folder| root.join(folder).join(RULES).is_file());
+    let has_rules = RULES_FOLDERS.iter().any(|folder| root.join(folder).join(RULES).is_file());
     if found.boards.is_empty() || has_rules || !names.any(|name| name.trim() == "ModemManager") {
         return None;
     }
@@ -109,16 +90,13 @@ fn modem_manager(found: &Attached, root: &Path) -> Option<Item> {
 }
 
 fn shown(ports: &[PathBuf]) -> String {
-    let names: Vec<String> = ports
-        .iter()
-        .map(|port| port.display().to_string())
-        .collect();
+    let names: Vec<String> = ports.iter().map(|port| port.display().to_string()).collect();
     names.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use mcp_hil_rig::board::{UsbBoard, UsbId};
+    use mcp_hil_boards::board::{UsbBoard, UsbId};
 
     use super::*;
 
@@ -153,13 +131,10 @@ mod tests {
         let port = place.join("ttyUSB0");
         let item = ports(&board(port.clone()));
         assert_eq!(item.state, State::Missing);
-        assert!(item.what.contains("a container"), "{item:?}");
+        assert!(item.what.contains("the container"), "{item:?}");
         fs::write(&port, "").unwrap();
         let item = ports(&board(port.clone()));
-        assert_eq!(
-            (item.state, item.what),
-            (State::Ok, port.display().to_string())
-        );
+        assert_eq!((item.state, item.what), (State::Ok, port.display().to_string()));
         fs::remove_dir_all(&place).unwrap();
     }
 

@@ -8,15 +8,15 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use mcp_hil_rig::board::attached;
+use mcp_hil_boards::board::attached;
 use serde::Serialize;
 
-use crate::cli::{DoctorArgs, Format};
-use crate::exit;
-use crate::firmware::source_tree;
-use crate::plan::Refusal;
-use crate::setup;
 use ask::{ask, on_path};
+use mcp_hil_args::{DoctorArgs, Format};
+use mcp_hil_bench::firmware::source_tree;
+use mcp_hil_bench::setup;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::exit;
 
 /// The target that images for QEMU's board are compiled for, and that of the ESP32-C3.
 const VIRT_TARGET: &str = "riscv32imac-unknown-none-elf";
@@ -40,9 +40,9 @@ pub enum State {
 /// One thing that was looked for.
 #[derive(Debug, Clone, Serialize)]
 pub struct Item {
-    /// What it is.
+    /// What was looked for, such as `boards` or `wokwi token`.
     pub name: &'static str,
-    /// How it stands with it.
+    /// Whether it is there.
     pub state: State,
     /// Where it is, or what is in the way.
     pub what: String,
@@ -53,21 +53,11 @@ pub struct Item {
 
 impl Item {
     fn ok(name: &'static str, what: impl Into<String>) -> Self {
-        Self {
-            name,
-            state: State::Ok,
-            what: what.into(),
-            get: None,
-        }
+        Self { name, state: State::Ok, what: what.into(), get: None }
     }
 
     fn not(name: &'static str, state: State, what: impl Into<String>, get: &str) -> Self {
-        Self {
-            name,
-            state,
-            what: what.into(),
-            get: Some(get.to_owned()),
-        }
+        Self { name, state, what: what.into(), get: Some(get.to_owned()) }
     }
 }
 
@@ -76,7 +66,7 @@ impl Item {
 /// # Errors
 ///
 /// What was found cannot be written as JSON.
-pub fn doctor(args: &DoctorArgs) -> Result<(String, u8), Refusal> {
+pub fn doctor(args: &DoctorArgs) -> Result<(String, u8), UserError> {
     let items = look();
     let text = match args.format {
         Format::Human => show::text(&items),
@@ -92,10 +82,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, u8), Refusal> {
 
 fn look() -> Vec<Item> {
     let tree = source_tree();
-    let has_esp = tree
-        .as_ref()
-        .is_some_and(|tree| tree.join("firmware/esp").is_dir());
-    let mut items = vec![native(tree.as_deref()), rust(VIRT_TARGET, tree.as_deref())];
+    let has_esp = tree.as_ref().is_some_and(|tree| tree.join("firmware/esp").is_dir());
+    let mut items = vec![native(), rust(VIRT_TARGET, tree.as_deref())];
     if has_esp {
         items.push(rust(C3_TARGET, tree.as_deref()));
     }
@@ -108,7 +96,7 @@ fn look() -> Vec<Item> {
     items
 }
 
-fn native(tree: Option<&Path>) -> Item {
+fn native() -> Item {
     const NAME: &str = "native device";
     if let Some(named) = std::env::var_os("MCP_HIL_NATIVE").map(PathBuf::from) {
         return match named.is_file() {
@@ -116,31 +104,18 @@ fn native(tree: Option<&Path>) -> Item {
             false => Item::not(
                 NAME,
                 State::Missing,
-                format!(
-                    "MCP_HIL_NATIVE names `{}`, which is not there",
-                    named.display()
-                ),
+                format!("MCP_HIL_NATIVE names `{}`, which does not exist", named.display()),
                 "unset MCP_HIL_NATIVE",
             ),
         };
     }
-    match tree {
-        Some(tree) => Item::ok(NAME, format!("is built from {}", tree.display())),
-        None => Item::not(
-            NAME,
-            State::Missing,
-            "neither its program nor its source is here",
-            "export MCP_HIL_NATIVE=<mcp-hil-native>",
-        ),
-    }
+    Item::ok(NAME, "`mcp-hil native`".to_owned())
 }
 
 /// Where images are built.
 fn build_folder(tree: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
-    target
-        .map_or_else(|| tree.join("target"), |target| tree.join(target))
-        .join("firmware")
+    target.map_or_else(|| tree.join("target"), |target| tree.join(target)).join("firmware")
 }
 
 fn rust(target: &'static str, tree: Option<&Path>) -> Item {
@@ -158,18 +133,10 @@ fn rust(target: &'static str, tree: Option<&Path>) -> Item {
         return Item::ok(NAME, target);
     }
     if let Some(own) = own.filter(|own| own.is_file()) {
-        return Item::ok(
-            NAME,
-            format!("{target}, with the compiler {}", own.display()),
-        );
+        return Item::ok(NAME, format!("{target}, with the compiler {}", own.display()));
     }
     let get = format!("rustup target add {target}");
-    Item::not(
-        NAME,
-        State::Missing,
-        format!("{target} is not installed"),
-        &get,
-    )
+    Item::not(NAME, State::Missing, format!("{target} is not installed"), &get)
 }
 
 fn virt_image(tree: Option<&Path>) -> Item {
@@ -180,10 +147,7 @@ fn virt_image(tree: Option<&Path>) -> Item {
             false => Item::not(
                 NAME,
                 State::Missing,
-                format!(
-                    "MCP_HIL_QEMU_IMAGE names `{}`, which is not there",
-                    named.display()
-                ),
+                format!("MCP_HIL_QEMU_IMAGE names `{}`, which does not exist", named.display()),
                 "unset MCP_HIL_QEMU_IMAGE",
             ),
         };
@@ -195,7 +159,7 @@ fn virt_image(tree: Option<&Path>) -> Item {
         None => Item::not(
             NAME,
             State::Missing,
-            "is not built; `mcp-hil run --dut qemu` builds it, too",
+            "is not built; `mcp-hil run --dut qemu` also builds it",
             "mcp-hil firmware build virt",
         ),
     }
@@ -215,7 +179,7 @@ fn qemu() -> Item {
     match ask(&program, &["--version"]) {
         Some(version) => Item::ok(NAME, first_line(&version)),
         None => {
-            let what = format!("`{}` does not tell its version", program.display());
+            let what = format!("`{}` does not report its version", program.display());
             Item::not(NAME, State::Missing, what, &get)
         }
     }
@@ -224,11 +188,9 @@ fn qemu() -> Item {
 fn qemu_esp() -> Item {
     const NAME: &str = "qemu-esp";
     let named = std::env::var_os("MCP_HIL_QEMU_ESP").map(PathBuf::from);
-    let candidates = named
-        .or_else(|| setup::installed(QEMU))
-        .or_else(|| on_path(QEMU));
+    let candidates = named.or_else(|| setup::installed(QEMU)).or_else(|| on_path(QEMU));
     let Some(program) = candidates else {
-        let what = "Espressif's QEMU, which knows the chips, is not here";
+        let what = "Espressif's QEMU, which emulates the chips, is not installed";
         return Item::not(NAME, State::Optional, what, "mcp-hil setup qemu-esp");
     };
     let machines = ask(&program, &["-M", "help"]).unwrap_or_default();
@@ -245,10 +207,7 @@ fn wokwi() -> Vec<Item> {
     const TOKEN: &str = "wokwi token";
     let program = on_path(NAME).map(|program| {
         let version = ask(&program, &["--version"]).unwrap_or_default();
-        Item::ok(
-            NAME,
-            format!("{} {}", program.display(), first_line(&version)),
-        )
+        Item::ok(NAME, format!("{} {}", program.display(), first_line(&version)))
     });
     let program = program.unwrap_or_else(|| {
         let get = "curl -L https://wokwi.com/ci/install.sh | sh";
@@ -260,7 +219,7 @@ fn wokwi() -> Vec<Item> {
         false => Item::not(
             TOKEN,
             State::Optional,
-            format!("{WOKWI_TOKEN} is not set; https://wokwi.com/dashboard/ci gives one"),
+            format!("{WOKWI_TOKEN} is not set; create one at https://wokwi.com/dashboard/ci"),
             &format!("export {WOKWI_TOKEN}=<token>"),
         ),
     };
@@ -277,7 +236,7 @@ fn mosquitto() -> Item {
         None => Item::not(
             NAME,
             State::Optional,
-            "is not here; only tests with an ordinary broker want it",
+            "is not installed; only tests with an ordinary broker need it",
             &package(NAME, NAME, NAME),
         ),
     }
@@ -286,9 +245,7 @@ fn mosquitto() -> Item {
 /// The command that installs a package here.
 fn package(apt: &str, dnf: &str, brew: &str) -> String {
     let managers = [("apt-get", apt), ("dnf", dnf), ("brew", brew)];
-    let here = managers
-        .iter()
-        .find(|(manager, _)| on_path(manager).is_some());
+    let here = managers.iter().find(|(manager, _)| on_path(manager).is_some());
     let (manager, package) = here.unwrap_or(&managers[0]);
     format!("{manager} install {package}")
 }

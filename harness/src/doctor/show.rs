@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Item, State};
-use crate::plan::Refusal;
-use crate::report::layout::{count, wrap};
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::text::layout::{count, wrap};
 
 /// Columns of a page, of the state and of the name.
 const WIDTH: usize = 80;
@@ -12,20 +12,17 @@ const STATE: usize = 10;
 const NAME: usize = 16;
 
 /// The look around as one line of JSON.
-pub(super) fn json(items: &[Item]) -> Result<String, Refusal> {
+pub(super) fn json(items: &[Item]) -> Result<String, UserError> {
     #[derive(Serialize)]
     struct Looked<'a> {
         items: &'a [Item],
         missing: usize,
     }
-    let text = serde_json::to_string(&Looked {
-        items,
-        missing: missing(items),
-    });
+    let text = serde_json::to_string(&Looked { items, missing: missing(items) });
     let text = text.map_err(|error| {
-        Refusal::bench(
+        UserError::bench(
             format!("cannot write this as JSON: {error}"),
-            "a path here is no text; leave out `--format json`",
+            "a path is not valid Unicode; leave out `--format json`",
         )
     })?;
     Ok(text + "\n")
@@ -52,18 +49,14 @@ pub(super) fn text(items: &[Item]) -> String {
     }
     text.push('\n');
     text.push_str(&match missing(items) {
-        0 => "nothing is missing that packages bring; what is optional, you may want\n".to_owned(),
-        number => format!(
-            "{} missing: the line below each brings it\n",
-            count(number, "thing")
-        ),
+        0 => "no required package is missing; install the optional ones as needed\n".to_owned(),
+        number => {
+            format!("{} missing: the line below each one installs it\n", count(number, "thing"))
+        }
     });
     text
 }
 
 fn missing(items: &[Item]) -> usize {
-    items
-        .iter()
-        .filter(|item| item.state == State::Missing)
-        .count()
+    items.iter().filter(|item| item.state == State::Missing).count()
 }

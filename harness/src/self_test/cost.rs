@@ -3,8 +3,8 @@
 use mcp_hil_core::transcript::{Entry, Mark, Part, Role, What};
 use mcp_hil_core::verdict::Finding;
 
-use crate::event::{CaseReport, Failure};
-use crate::run::BOTH;
+use mcp_hil_record::event::{CaseReport, Failure};
+use mcp_hil_record::names::BOTH;
 
 /// What it took to find a mutant out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,24 +19,22 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// The cost of a finding of a case. `sessions` has the entries of each transport, `lane` says
+    /// The cost of a finding of a case. `sessions` has the entries of each transport, `dut_run` says
     /// which of them the case belongs to.
     pub(super) fn of(
         sessions: &[Vec<Entry>],
-        lane: Option<usize>,
+        dut_run: Option<usize>,
         case: &CaseReport,
         finding: &Finding,
     ) -> Self {
         let all = |sessions: &[Vec<Entry>]| -> usize { sessions.iter().map(|one| sent(one)).sum() };
-        let lane = lane.filter(|_| case.transport != BOTH);
-        let Some((lane, session)) = lane.and_then(|lane| Some((lane, sessions.get(lane)?))) else {
-            return Self {
-                exchanges: all(sessions),
-                shrinking: None,
-                repro: None,
-            };
+        let dut_run = dut_run.filter(|_| case.transport != BOTH);
+        let Some((dut_run, session)) =
+            dut_run.and_then(|dut_run| Some((dut_run, sessions.get(dut_run)?)))
+        else {
+            return Self { exchanges: all(sessions), shrinking: None, repro: None };
         };
-        let before = all(&sessions[..lane]);
+        let before = all(&sessions[..dut_run]);
         if let Some(failure) = failure(case, finding) {
             let (end, shrunk) = followed(session, &case.case, failure.input);
             return Self {
@@ -61,18 +59,14 @@ impl Cost {
 /// The failure of generated inputs that a finding belongs to.
 fn failure<'a>(case: &'a CaseReport, finding: &Finding) -> Option<&'a Failure> {
     let failures = &case.generated.as_ref()?.failures;
-    failures
-        .iter()
-        .find(|failure| failure.requirements.contains(&finding.requirement))
+    failures.iter().find(|failure| failure.requirements.contains(&finding.requirement))
 }
 
 /// Where an input of a case ends, and where the tries end that made it smaller.
 fn followed(session: &[Entry], case: &str, input: u32) -> (usize, usize) {
     let mut parts = session.iter().enumerate().filter_map(|(at, entry)| {
         let part = match &entry.what {
-            What::Mark {
-                mark: Mark::Generated { part, .. },
-            } => *part,
+            What::Mark { mark: Mark::Generated { part, .. } } => *part,
             _ => return None,
         };
         (*entry.case == *case).then_some((at, part))
@@ -108,20 +102,15 @@ fn is_sent(entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Generated;
     use mcp_hil_core::catalogue::Level;
     use mcp_hil_core::transcript::PROPERTY;
     use mcp_hil_core::verdict::Verdict;
     use mcp_hil_core::wire::Frame;
+    use mcp_hil_record::event::Generated;
 
     /// A session: `>` is a request, `i`, `t`, `s`, `a` begin parts, a space is the case before.
     fn session(text: &str) -> Vec<Entry> {
-        let part = |part| What::Mark {
-            mark: Mark::Generated {
-                part,
-                scenario: String::new(),
-            },
-        };
+        let part = |part| What::Mark { mark: Mark::Generated { part, scenario: String::new() } };
         let entry = |(seq, letter): (usize, char)| Entry {
             seq: seq as u64,
             at_us: 0,
@@ -135,13 +124,8 @@ mod tests {
                 't' => part(Part::Trial),
                 's' => part(Part::Smallest),
                 'a' => part(Part::Around),
-                ' ' | '>' => What::Sent {
-                    role: Role::Stimulus,
-                    frame: Frame::Text(String::new()),
-                },
-                _ => What::Received {
-                    frame: Frame::Text(String::new()),
-                },
+                ' ' | '>' => What::Sent { role: Role::Stimulus, frame: Frame::Text(String::new()) },
+                _ => What::Received { frame: Frame::Text(String::new()) },
             },
         };
         text.chars().enumerate().map(entry).collect()
@@ -167,7 +151,9 @@ mod tests {
             received: String::new(),
             sent: None,
             seq,
+            console: Vec::new(),
             places: Vec::new(),
+            transcript: None,
             late: false,
             known: false,
         }
@@ -194,26 +180,14 @@ mod tests {
         let entries = session(" a>i>.>.i>.>>.t>.t>.s>.t>.i>a>");
         let report = case(Some(failure));
         let cost = Cost::of(&[entries], Some(0), &report, &finding(Some(25)));
-        let expected = Cost {
-            exchanges: 7,
-            shrinking: Some(3),
-            repro: Some(1),
-        };
+        let expected = Cost { exchanges: 7, shrinking: Some(3), repro: Some(1) };
         assert_eq!(cost, expected);
     }
 
     #[test]
     fn a_comparison_takes_both_sessions() {
-        let report = CaseReport {
-            transport: BOTH.into(),
-            ..case(None)
-        };
-        let cost = Cost::of(
-            &[session(">.>"), session(" >")],
-            None,
-            &report,
-            &finding(None),
-        );
+        let report = CaseReport { transport: BOTH.into(), ..case(None) };
+        let cost = Cost::of(&[session(">.>"), session(" >")], None, &report, &finding(None));
         assert_eq!((cost.exchanges, cost.repro), (4, None));
     }
 }

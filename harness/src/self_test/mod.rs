@@ -19,14 +19,14 @@ use mcp_hil_core::problem::nearest;
 use tokio::sync::{RwLock, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::cli::SelfTestArgs;
-use crate::dut::{Difference, native};
-use crate::exit;
-use crate::plan::Refusal;
+use mcp_hil_args::SelfTestArgs;
+use mcp_hil_bench::dut::{Difference, NativeProgram};
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::exit;
 
 pub use show::{Event, Totals};
 pub use table::{Kill, kills};
-pub use trial::{FalseFinding, Killed, Outcome, Tried};
+pub use trial::{Differing, FalseFinding, Killed, Outcome, Tried};
 
 use trial::{Bench, Trial};
 
@@ -44,11 +44,10 @@ pub async fn run(
     program: PathBuf,
     out: impl Write,
     mut interrupt: watch::Receiver<bool>,
-) -> Result<u8, Refusal> {
-    let native = native::program()?;
-    let trials = trials(args, &native)?;
+) -> Result<u8, UserError> {
+    let trials = trials(args, &NativeProgram::find()?)?;
     let mut shown = show::Shown::new(out, args.format);
-    let bench = Arc::new(Bench::new(program, native, args)?);
+    let bench = Arc::new(Bench::new(program, args)?);
     let work = carry_out(&bench, trials, args, &mut shown);
     let done = tokio::select! {
         () = work => true,
@@ -74,10 +73,7 @@ async fn carry_out<W: Write>(
     args: &SelfTestArgs,
     shown: &mut show::Shown<W>,
 ) {
-    let (slots, alone) = (
-        Arc::new(Semaphore::new(jobs(args))),
-        Arc::new(RwLock::new(())),
-    );
+    let (slots, alone) = (Arc::new(Semaphore::new(jobs(args))), Arc::new(RwLock::new(())));
     // Most mutants need a script: that generated inputs alone let them live says nothing.
     let tries_again = !args.generated;
     let mut tasks = JoinSet::new();
@@ -112,11 +108,8 @@ async fn carry_out<W: Write>(
 
 /// What is selected: the good device and its variations, then mutants by area. The former take
 /// longest, so that what is left at the end is short.
-fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, Refusal> {
-    let (mutants, variants) = (
-        native::listed(native, "mutant")?,
-        native::listed(native, "variant")?,
-    );
+fn trials(args: &SelfTestArgs, native: &NativeProgram) -> Result<Vec<Trial>, UserError> {
+    let (mutants, variants) = (native.listed("mutant")?, native.listed("variant")?);
     let kills = kills();
     let mistaken = |name: &str| args.mistake.iter().any(|mistaken| mistaken == name);
     let mutant = |name: &str| Difference::Mutant(name.to_owned());
@@ -141,29 +134,20 @@ fn trials(args: &SelfTestArgs, native: &std::path::Path) -> Result<Vec<Trial>, R
         trials.push(new(mutant(&listed.name), &listed.area, known));
     }
     for selector in &args.only {
-        if !trials
-            .iter()
-            .any(|trial| trial.name().starts_with(selector.as_str()))
-        {
+        if !trials.iter().any(|trial| trial.name().starts_with(selector.as_str())) {
             let hint = match nearest(selector, trials.iter().map(Trial::name)) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "leave it out".to_owned(),
             };
-            return Err(Refusal {
-                exit: exit::NOTHING_RAN,
-                ..Refusal::usage(
-                    format!("`--only {selector}` selects no mutant and no variation"),
-                    &hint,
-                )
-            });
+            return Err(UserError::nothing_ran(
+                format!("`--only {selector}` selects no mutant and no variation"),
+                &hint,
+            ));
         }
     }
     let wanted = |trial: &Trial| {
         args.only.is_empty()
-            || args
-                .only
-                .iter()
-                .any(|selector| trial.name().starts_with(selector.as_str()))
+            || args.only.iter().any(|selector| trial.name().starts_with(selector.as_str()))
     };
     trials.retain(|trial| !(args.harmless && trial.is_mutant()));
     trials.retain(wanted);

@@ -6,8 +6,8 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::trial::{Outcome, Tried};
-use crate::cli::Format;
-use crate::exit;
+use mcp_hil_args::Format;
+use mcp_hil_record::exit;
 
 /// Widths of the columns: name, area, killed by, exchanges or cases.
 const COLUMNS: [usize; 4] = [38, 14, 62, 9];
@@ -50,12 +50,19 @@ pub struct Totals {
     pub inputs: u64,
     /// What was found in them all the same.
     pub false_findings: usize,
+    /// Verdicts on one of them that differ from one seed to another.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub differing: usize,
     /// Devices that were tried a second time, alone on the machine.
     pub tried_again: usize,
     /// Runs that could not be carried out.
     pub broken: usize,
     /// The exit code.
     pub exit: u8,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Prints trials as they come.
@@ -96,7 +103,7 @@ impl<W: Write> Shown<W> {
                     self.table = Some(tried.is_mutant);
                     self.line(&head(tried.is_mutant));
                 }
-                for line in rows(&tried) {
+                for line in rows(&tried).into_iter().chain(differing(&tried)) {
                     self.line(&line);
                 }
             }
@@ -114,6 +121,7 @@ impl<W: Write> Shown<W> {
             totals.harmless += 1;
             totals.cases += tried.cases;
             totals.inputs += tried.inputs;
+            totals.differing += tried.differing.len();
         }
         match &tried.outcome {
             Outcome::Killed(killed) => {
@@ -136,7 +144,8 @@ impl<W: Write> Shown<W> {
         totals.median_exchanges = median(&mut self.exchanges, usize::cmp);
         totals.median_repro = median(&mut self.repros, usize::cmp);
         totals.median_shrinking = median(&mut self.shrinking, f64::total_cmp);
-        let all_well = totals.killed == totals.mutants && totals.false_findings == 0;
+        let all_well =
+            totals.killed == totals.mutants && totals.false_findings == 0 && totals.differing == 0;
         totals.exit = match (all_well, totals.broken) {
             (_, 1..) => exit::BENCH,
             (true, 0) => exit::CONFORMING,
@@ -163,6 +172,9 @@ impl<W: Write> Shown<W> {
                 }
                 if totals.broken > 0 {
                     self.line(&format!("runs that broke {}", totals.broken));
+                }
+                if totals.differing > 0 {
+                    self.line(&format!("verdicts that differ between seeds {}", totals.differing));
                 }
                 self.line(&format!("killed {} of {}", totals.killed, totals.mutants));
                 self.line(&format!(
@@ -220,9 +232,7 @@ fn rows(tried: &Tried) -> Vec<String> {
                 area,
                 &(by + &over),
                 &killed.exchanges.to_string(),
-                &killed
-                    .repro_size
-                    .map_or_else(|| "all".to_owned(), |size| size.to_string()),
+                &killed.repro_size.map_or_else(|| "all".to_owned(), |size| size.to_string()),
             ])]
         }
         Outcome::Survived => vec![row([name, area, "SURVIVED", "", ""])],
@@ -254,6 +264,22 @@ fn rows(tried: &Tried) -> Vec<String> {
             rows
         }
     }
+}
+
+/// Verdicts that differ from one seed to another.
+fn differing(tried: &Tried) -> Vec<String> {
+    let all = tried.differing.iter();
+    all.map(|one| {
+        let verdicts = one.verdicts.iter().map(|(verdict, seeds)| {
+            let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            format!("{verdict} with {}", seeds.join(", "))
+        });
+        let verdicts: Vec<String> = verdicts.collect();
+        let (case, transport) = (&one.case, &one.transport);
+        let verdicts = shorten(&verdicts.join("; "));
+        format!("    SEEDS DIFFER: {case} ({transport}): {verdicts}")
+    })
+    .collect()
 }
 
 /// The beginning of a text that may hold a whole message.

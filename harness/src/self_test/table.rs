@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The table that the tests of mutants hold the checks to.
-const MUTANTS: &str = include_str!("../../tests/mutants.toml");
+/// What kills which mutant; the tests of mutants hold the checks to it.
+const MUTANTS: &str = include_str!("mutants.toml");
 
 /// What kills a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,47 +18,120 @@ pub struct Kill {
 
 impl Kill {
     /// Reads `case requirement` or `transport case requirement`.
-    fn read(text: &str) -> Option<Self> {
+    fn read(text: &str) -> Self {
         let words: Vec<&str> = text.split(' ').collect();
         let (transport, case, requirement) = match words[..] {
             [case, requirement] => ("websocket", case, requirement),
             [transport @ ("mqtt" | "both"), case, requirement] => (transport, case, requirement),
-            _ => return None,
+            _ => panic!("`{text}`: expected `case requirement`, perhaps with a transport before"),
         };
-        Some(Self {
+        Self {
             transport: transport.to_owned(),
             case: case.to_owned(),
             requirement: requirement.to_owned(),
-        })
+        }
     }
 }
 
-/// What kills which mutant. A row that cannot be read stands for no knowledge.
+/// What kills each mutant.
+///
+/// # Panics
+///
+/// The table, which is a part of this program, is wrong.
 pub fn kills() -> BTreeMap<String, Vec<Kill>> {
-    let table: BTreeMap<String, Vec<String>> = toml::from_str(MUTANTS).unwrap_or_default();
+    let table: BTreeMap<String, Vec<String>> =
+        toml::from_str(MUTANTS).expect("`mutants.toml` is a table of lists");
     table
         .into_iter()
-        .map(|(mutant, kills)| {
-            (
-                mutant,
-                kills.iter().filter_map(|kill| Kill::read(kill)).collect(),
-            )
-        })
+        .map(|(mutant, kills)| (mutant, kills.iter().map(|kill| Kill::read(kill)).collect()))
         .collect()
 }
 
-/// Requirements that a variation goes against although it is harmless, each for a reason.
-const EXCEPTIONS: [(&str, &str); 2] = [
-    // MCP does not say what becomes of a second initialize: the catalogue only warns.
-    ("initialize-once", "initialize.repeat-accepted"),
-    // The device documents have no ping, and no device of the family answers it; only the rule set
-    // of MCP, which has to be asked for, wants it.
-    ("no-ping", "mcp.ping"),
+/// Requirements that a variation goes against although it is harmless: the variation, the requirement, and
+/// the reason.
+const EXCEPTIONS: [(&str, &str, &str); 10] = [
+    (
+        "initialize-once",
+        "initialize.repeat-accepted",
+        "MCP does not say what happens to a second initialize",
+    ),
+    (
+        "no-ping",
+        "mcp.ping",
+        "no device of the family answers it, and the device documents do not mention it",
+    ),
+    (
+        "id-less-call-executed",
+        "notifications.id-less-no-effect",
+        "JSON-RPC executes it; the device document that forbids this only leads to a warning",
+    ),
+    ("null-arguments-accepted", "call.arguments-nullary", "nothing says what happens to them"),
+    ("parser-forgives", "arguments.name-case", CASE),
+    ("parser-forgives", "jsonrpc.case-sensitive", CASE),
+    ("parser-forgives", "jsonrpc.nul-in-name", NUL),
+    ("stock-life", "arguments.name-case", CASE),
+    ("stock-life", "jsonrpc.case-sensitive", CASE),
+    ("stock-life", "jsonrpc.nul-in-name", NUL),
 ];
 
-/// Whether a variation may go against a requirement.
-pub(super) fn is_excepted(variant: &str, requirement: &str) -> bool {
-    EXCEPTIONS.contains(&(variant, requirement))
+const CASE: &str = "JSON-RPC only says that names should be case-sensitive, and cJSON ignores case";
+const NUL: &str =
+    "RFC 8259 lets a parser limit the characters in strings, and in cJSON a string ends at NUL";
+
+/// The baseline of a variation that goes against requirements: it covers these and nothing else.
+pub(super) fn baseline(variant: &str) -> Option<String> {
+    let own = EXCEPTIONS.iter().filter(|(name, ..)| *name == variant);
+    let entries: Vec<String> = own
+        .map(|(_, requirement, reason)| {
+            format!(
+                "[[known]]\ncase = \"*\"\nrequirement = \"{requirement}\"\nreason = \"{reason}\"\n\
+                 intermittent = true\n"
+            )
+        })
+        .collect();
+    (!entries.is_empty()).then(|| entries.join("\n"))
+}
+
+/// Variations that are slow by nature: each answer, or many of them, take a hundred times longer.
+const SLOW: [&str; 7] = [
+    "backlight-fades",
+    "calls-apart",
+    "link-jitters",
+    "stalls",
+    "stock-life",
+    "very-slow",
+    "volume-rate-limited",
+];
+
+/// What stands for the whole suite on a slow device in a hurry: how it is talked to, how silence is proven,
+/// and how state is read.
+const IN_A_HURRY: [&str; 6] = [
+    "ids/",
+    "properties/state",
+    "robustness/long-string",
+    "session/",
+    "volume/set",
+    "volume/workflow",
+];
+
+/// Generated inputs for each property on a slow device: in a hurry, and else.
+const SLOW_INPUTS: [u32; 2] = [1, 5];
+
+/// What a variation is tried with where that is not the whole suite.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    /// The cases; all where there is none.
+    pub(super) only: &'static [&'static str],
+    /// Generated inputs for each property.
+    pub(super) cases: u32,
+}
+
+/// What a variation that is slow by nature is tried with.
+pub(super) fn share(variant: &str, quick: bool) -> Option<Share> {
+    SLOW.contains(&variant).then_some(match quick {
+        true => Share { only: &IN_A_HURRY, cases: SLOW_INPUTS[0] },
+        false => Share { only: &[], cases: SLOW_INPUTS[1] },
+    })
 }
 
 #[cfg(test)]
@@ -75,28 +148,36 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_tells_the_score_of_all_mutants() {
-        let readme = include_str!("../../../README.md");
+    fn what_a_variation_goes_against_is_a_baseline_of_its_own() {
+        assert_eq!(baseline("calls-apart"), None);
+        for (variant, requirement, _) in EXCEPTIONS {
+            let text = baseline(variant).expect("a baseline");
+            let read: toml::Table = toml::from_str(&text).expect("it reads");
+            let entries = read["known"].as_array().expect("entries");
+            let mut named = entries.iter().map(|entry| entry["requirement"].as_str());
+            assert!(named.any(|one| one == Some(requirement)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_manual_tells_the_score_of_all_mutants() {
+        let page = include_str!("../../manual/self-test.md");
         let mutants = kills().len();
         let told = format!("\nkilled {mutants} of {mutants}\n");
         assert!(
-            readme.contains(&told),
-            "README.md does not say `{}`: run `mcp-hil self-test --quick` and put its last lines there",
+            page.contains(&told),
+            "harness/manual/self-test.md does not say `{}`: run `mcp-hil self-test --quick` and put its last lines there",
             told.trim()
         );
     }
 
     #[test]
     fn a_kill_may_name_its_transport() {
-        let kill = Kill::read("mqtt mqtt/qos1 mqtt.puback").expect("it reads");
+        let kill = Kill::read("mqtt mqtt/qos1 mqtt.puback");
         assert_eq!((&*kill.transport, &*kill.case), ("mqtt", "mqtt/qos1"));
-        assert_eq!(
-            Kill::read("ids/large ids.echo")
-                .expect("it reads")
-                .transport,
-            "websocket"
-        );
-        assert_eq!(Kill::read("udp ids/large ids.echo"), None);
-        assert_eq!(Kill::read("ids/large"), None);
+        assert_eq!(Kill::read("ids/large ids.echo").transport, "websocket");
+        for bad in ["udp ids/large ids.echo", "ids/large"] {
+            assert!(std::panic::catch_unwind(|| Kill::read(bad)).is_err(), "{bad}");
+        }
     }
 }

@@ -1,30 +1,33 @@
 //! One device, tried once: the program as a child, and its report read back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::catalogue::RuleSet;
-use mcp_hil_core::generate::PROPERTIES;
 use mcp_hil_core::transcript::{Entry, PROPERTY};
 use mcp_hil_core::verdict::{Finding, Verdict};
+use mcp_hil_generate::PROPERTIES;
 use serde::Serialize;
 use tokio::process::Command;
 
 use super::GOOD;
 use super::cost::Cost;
-use super::table::{Kill, is_excepted};
-use crate::cli::SelfTestArgs;
-use crate::dut::Difference;
-use crate::event::CaseReport;
-use crate::plan::Refusal;
-use crate::recording::Recorded;
-use crate::report::Record;
+use super::table::{Kill, Share, baseline, share};
+use mcp_hil_args::SelfTestArgs;
+use mcp_hil_bench::dut::Difference;
+use mcp_hil_record::Record;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::event::CaseReport;
+use mcp_hil_record::read::Recorded;
 
 /// No run takes longer, generated inputs beyond the usual aside; one that does hangs.
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// The same on a device that is slow by nature.
+const LONGEST_SLOW: Duration = Duration::from_secs(3_600);
 
 /// How long a generated input may take at most, on average and on a machine that others keep busy.
 const LONGEST_INPUT: Duration = Duration::from_millis(100);
@@ -42,33 +45,32 @@ const COMPARED: [&str; 3] = ["arguments/missing", "vision/before", "properties/m
 #[derive(Debug)]
 pub(super) struct Bench {
     program: PathBuf,
-    native: PathBuf,
     seed: u64,
+    /// With how many seeds variations are tried.
+    seeds: u32,
     /// Inputs for each property, where it was told.
     cases: Option<u32>,
+    quick: bool,
     folder: PathBuf,
     next: AtomicUsize,
 }
 
 impl Bench {
     /// Makes the folder.
-    pub(super) fn new(
-        program: PathBuf,
-        native: PathBuf,
-        args: &SelfTestArgs,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn new(program: PathBuf, args: &SelfTestArgs) -> Result<Self, UserError> {
         let folder = std::env::temp_dir().join(format!("mcp-hil-self-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(|error| {
-            Refusal::bench(
-                format!("cannot make the folder `{}`: {error}", folder.display()),
-                "set TMPDIR to a place that can be written",
+            UserError::bench(
+                format!("cannot create the folder `{}`: {error}", folder.display()),
+                "set TMPDIR to a writable folder",
             )
         })?;
         Ok(Self {
             program,
-            native,
             seed: args.seed,
-            cases: args.cases,
+            seeds: args.seeds,
+            cases: args.inputs,
+            quick: args.quick,
             folder,
             next: AtomicUsize::new(0),
         })
@@ -76,10 +78,7 @@ impl Bench {
 
     /// How long a run may take, over both transports or over one.
     fn longest(&self) -> Duration {
-        let inputs = self
-            .cases
-            .unwrap_or(0)
-            .saturating_mul(2 * PROPERTIES.len() as u32);
+        let inputs = self.cases.unwrap_or(0).saturating_mul(2 * PROPERTIES.len() as u32);
         LONGEST + LONGEST_INPUT * inputs
     }
 }
@@ -132,9 +131,30 @@ pub struct Tried {
     pub again: bool,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
-    /// What came of it.
+    /// With how many seeds.
+    #[serde(skip_serializing_if = "is_one")]
+    pub seeds: u32,
+    /// Cases whose verdicts were not the same with all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differing: Vec<Differing>,
+    /// The result: killed, survived, clean, accused or broken.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+/// A case whose verdict differs from one seed to another, on one device: a defect of the harness.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Differing {
+    /// The transport.
+    pub transport: String,
+    /// The case.
+    pub case: String,
+    /// The seeds by verdict.
+    pub verdicts: BTreeMap<String, Vec<u64>>,
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// What came of a trial.
@@ -149,12 +169,12 @@ pub enum Outcome {
     Clean,
     /// Something was found where nothing should be.
     Accused {
-        /// What was found.
+        /// The findings, none of which should be there.
         findings: Vec<FalseFinding>,
     },
     /// The run could not be carried out.
     Broken {
-        /// Why.
+        /// What kept the run from being executed: the program did not start, took too long, or left no report.
         why: String,
     },
 }
@@ -230,11 +250,8 @@ impl Trial {
             transports = vec!["websocket", "mqtt"];
         }
         let run = |transport| {
-            let known: Vec<Kill> = known
-                .iter()
-                .filter(|kill| kill.transport == transport)
-                .cloned()
-                .collect();
+            let known: Vec<Kill> =
+                known.iter().filter(|kill| kill.transport == transport).cloned().collect();
             let mut only: BTreeSet<String> = BTreeSet::new();
             if quick && !known.is_empty() {
                 only.extend(known.iter().map(|kill| kill.case.clone()));
@@ -242,11 +259,7 @@ impl Trial {
                     only.extend(COMPARED.map(str::to_owned));
                 }
             }
-            Run {
-                transport,
-                only: only.into_iter().collect(),
-                known,
-            }
+            Run { transport, only: only.into_iter().collect(), known }
         };
         Self {
             difference: Some(difference),
@@ -274,12 +287,7 @@ impl Trial {
             only: Vec::new(),
             known: Vec::new(),
         };
-        Self {
-            difference,
-            area: String::new(),
-            runs: vec![run],
-            is_mutant: false,
-        }
+        Self { difference, area: String::new(), runs: vec![run], is_mutant: false }
     }
 
     /// The name of the mutant or variation.
@@ -304,11 +312,18 @@ impl Trial {
             inputs: 0,
             again: false,
             took_ms: 0,
+            seeds: 1,
+            differing: Vec::new(),
             outcome: Outcome::Survived,
         };
+        if !self.is_mutant {
+            self.try_seeds(bench, &mut tried).await;
+            tried.took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            return tried;
+        }
         for run in &self.runs {
             run.transport.clone_into(&mut tried.transport);
-            match self.start(run, bench).await {
+            match self.start(run, bench, bench.seed).await {
                 Ok((folder, record)) => {
                     tried.cases += record.summary.cases;
                     tried.inputs += inputs(&record);
@@ -325,8 +340,67 @@ impl Trial {
         tried
     }
 
+    /// Runs the program with each seed, and compares the verdicts.
+    async fn try_seeds(&self, bench: &Bench, tried: &mut Tried) {
+        let mut verdicts = BTreeMap::<(String, String), BTreeMap<String, Vec<u64>>>::new();
+        let mut findings = Vec::new();
+        tried.seeds = bench.seeds;
+        tried.outcome = Outcome::Clean;
+        for run in &self.runs {
+            run.transport.clone_into(&mut tried.transport);
+            for seed in (bench.seed..).take(bench.seeds as usize) {
+                let (folder, record) = match self.start(run, bench, seed).await {
+                    Ok(ended) => ended,
+                    Err(why) => {
+                        tried.outcome = Outcome::Broken { why };
+                        return;
+                    }
+                };
+                tried.cases += record.summary.cases;
+                tried.inputs += inputs(&record);
+                for case in &record.cases {
+                    let key = (case.transport.clone(), case.case.clone());
+                    let verdict = match case.known {
+                        // What the variation is known for need not show with each seed.
+                        true => Verdict::Pass,
+                        false => case.verdict,
+                    };
+                    let verdict = verdict_name(verdict);
+                    let seeds = verdicts.entry(key).or_default();
+                    seeds.entry(verdict).or_default().push(seed);
+                }
+                if let Outcome::Accused { findings: more } = self.outcome(run, &folder, &record) {
+                    findings.extend(more);
+                }
+                let _ = std::fs::remove_dir_all(folder);
+            }
+        }
+        let differing = verdicts.into_iter().filter(|(_, seeds)| seeds.len() > 1);
+        tried.differing = differing
+            .map(|((transport, case), verdicts)| Differing { transport, case, verdicts })
+            .collect();
+        if !findings.is_empty() {
+            tried.outcome = Outcome::Accused { findings };
+        }
+    }
+
+    /// What a device that is slow by nature is tried with.
+    fn share(&self, bench: &Bench) -> Option<Share> {
+        share(self.name(), bench.quick).filter(|_| !self.is_mutant)
+    }
+
     /// Runs the program and gives its folder and its record.
-    async fn start(&self, run: &Run, bench: &Bench) -> Result<(PathBuf, Record), String> {
+    async fn start(
+        &self,
+        run: &Run,
+        bench: &Bench,
+        seed: u64,
+    ) -> Result<(PathBuf, Record), String> {
+        let share = self.share(bench);
+        let longest = match share {
+            Some(_) => bench.longest().max(LONGEST_SLOW),
+            None => bench.longest(),
+        };
         let number = bench.next.fetch_add(1, Ordering::Relaxed);
         let out = bench.folder.join(number.to_string());
         let mut command = Command::new(&bench.program);
@@ -334,10 +408,9 @@ impl Trial {
             .args(["run", "--dut", "native"])
             .args(["--strict", "--format", "json", "--transport", run.transport])
             // What a defect changes is looked for in the findings.
-            .args(["--snapshots", "off"])
-            .args(["--seed", &bench.seed.to_string(), "--out"])
+            .args(["--snapshots", "off", "--no-confirm"])
+            .args(["--seed", &seed.to_string(), "--out"])
             .arg(&out)
-            .env("MCP_HIL_NATIVE", &bench.native)
             .env_remove("MCP_HIL_TOKEN")
             // These runs are no result of the job that they run in.
             .env_remove("GITHUB_ACTIONS")
@@ -350,29 +423,35 @@ impl Trial {
             command.args(["--rules", name]);
         }
         if let Some(difference) = &self.difference {
-            command
-                .arg(format!("--{}", difference.kind()))
-                .arg(difference.name());
+            command.arg(format!("--{}", difference.kind())).arg(difference.name());
+        }
+        if let Some(known) = baseline(self.name()).filter(|_| !self.is_mutant) {
+            let file = bench.folder.join(format!("{number}.toml"));
+            std::fs::write(&file, known).map_err(|error| format!("cannot write: {error}"))?;
+            command.arg("--baseline").arg(file);
         }
         if self.is_mutant {
             command.args(["--deadline", MUTANT_DEADLINE]);
-            command.args(["--redial-deadline", MUTANT_REDIAL]);
+            command.args(["--reconnect-deadline", MUTANT_REDIAL]);
         } else {
             // All inputs count, however busy the machine is.
-            let seconds = bench.longest().as_secs();
+            let seconds = longest.as_secs();
             command.args(["--max-time", &format!("{seconds}s")]);
         }
-        if let Some(cases) = bench.cases {
-            command.args(["--cases", &cases.to_string()]);
+        if let Some(cases) = bench.cases.or(share.map(|share| share.cases)) {
+            command.args(["--inputs", &cases.to_string()]);
         }
         for case in &run.only {
             command.args(["--only", case]);
         }
-        let ended = tokio::time::timeout(bench.longest(), command.output()).await;
+        for case in share.iter().flat_map(|share| share.only) {
+            command.args(["--only", case]);
+        }
+        let ended = tokio::time::timeout(longest, command.output()).await;
         let output = match ended {
             Ok(Ok(output)) => output,
             Ok(Err(error)) => return Err(format!("cannot start the program: {error}")),
-            Err(_) => return Err(format!("it took more than {} s", bench.longest().as_secs())),
+            Err(_) => return Err(format!("it took more than {} s", longest.as_secs())),
         };
         let folder = out.join("latest");
         let read = std::fs::read_to_string(folder.join("report.json"));
@@ -402,14 +481,10 @@ impl Trial {
             })
             .collect();
         let seen = record.cases.iter().flat_map(|case| {
-            let lane = record
-                .run
-                .duts
-                .iter()
-                .position(|dut| dut.transport == case.transport);
+            let dut_run = record.run.duts.iter().position(|dut| dut.transport == case.transport);
             let findings = case.findings.iter().filter(|finding| counts(finding));
             let sessions = &sessions;
-            findings.map(move |finding| (case, finding, Cost::of(sessions, lane, case, finding)))
+            findings.map(move |finding| (case, finding, Cost::of(sessions, dut_run, case, finding)))
         });
         let is_known = |case: &CaseReport, finding: &Finding| {
             run.known.iter().any(|kill| {
@@ -438,15 +513,11 @@ impl Trial {
     fn false_findings(&self, record: &Record) -> Vec<FalseFinding> {
         let mut all = Vec::new();
         for case in &record.cases {
-            let excepted = |finding: &&Finding| !is_excepted(self.name(), &finding.requirement);
-            let findings: Vec<_> = case.findings.iter().filter(excepted).collect();
+            let findings: Vec<_> = case.findings.iter().filter(|one| !one.known).collect();
             all.extend(findings.iter().map(|finding| FalseFinding {
                 case: case.case.clone(),
                 requirement: finding.requirement.clone(),
-                text: format!(
-                    "expected {}, received {}",
-                    finding.expected, finding.received
-                ),
+                text: format!("expected {}, received {}", finding.expected, finding.received),
                 is_bench: !counts(finding),
                 repro: case.repro.clone(),
             }));
@@ -454,7 +525,7 @@ impl Trial {
             if unshown && findings.is_empty() {
                 all.push(FalseFinding {
                     case: case.case.clone(),
-                    requirement: "nothing was shown".to_owned(),
+                    requirement: "it was inconclusive".to_owned(),
                     text: case.reason.clone().unwrap_or_default(),
                     is_bench: true,
                     repro: case.repro.clone(),
@@ -469,18 +540,8 @@ impl Trial {
             repro: String::new(),
         };
         let summary = &record.summary;
-        all.extend(
-            summary
-                .bench_error
-                .iter()
-                .map(|why| whole("the bench broke", why)),
-        );
-        all.extend(
-            summary
-                .unexercised
-                .iter()
-                .map(|slug| whole(slug, "nothing exercised it")),
-        );
+        all.extend(summary.bench_error.iter().map(|why| whole("the bench failed", why)));
+        all.extend(summary.unexercised.iter().map(|slug| whole(slug, "nothing exercised it")));
         all
     }
 }
@@ -492,11 +553,14 @@ fn counts(finding: &Finding) -> bool {
     finding.verdict == Verdict::Fail || played && finding.verdict == Verdict::Error
 }
 
+/// A verdict in one word.
+fn verdict_name(verdict: Verdict) -> String {
+    let name = serde_json::to_value(verdict).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_owned()
+}
+
 /// How many inputs were generated and carried out.
 fn inputs(record: &Record) -> u64 {
-    let generated = record
-        .cases
-        .iter()
-        .filter_map(|case| case.generated.as_ref());
+    let generated = record.cases.iter().filter_map(|case| case.generated.as_ref());
     generated.map(|generated| u64::from(generated.inputs)).sum()
 }

@@ -81,10 +81,7 @@ pub(crate) fn play(way: Way, url: &str) -> Playing {
     let (stop, stopped) = oneshot::channel();
     let url = url.to_owned();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             tokio::select! {
                 () = live(way, &url) => {}
@@ -117,7 +114,7 @@ async fn live(way: Way, url: &str) {
     }
 }
 
-/// Whoever else knocks at a port: a browser, a scanner, somebody who hangs half-way.
+/// Whoever else accepted at a port: a browser, a scanner, somebody who hangs half-way.
 async fn strangers(url: &str) {
     let address = url.trim_start_matches("ws://").split('/').next().unwrap();
     let mut open = Vec::new();
@@ -164,9 +161,7 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
         Way::DiesAfterHello => return Ok(()),
         Way::NeverAnswers => return read_all(&mut socket).await,
         Way::Floods => loop {
-            socket
-                .feed(Message::text(r#"{"type":"listen","state":"detect"}"#))
-                .await?;
+            socket.feed(Message::text(r#"{"type":"listen","state":"detect"}"#)).await?;
         },
         Way::NoWebSocket => {
             let MaybeTlsStream::Plain(stream) = socket.get_mut() else {
@@ -198,10 +193,7 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
             continue;
         };
         if message["type"] == "hello" {
-            session = message["session_id"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
+            session = message["session_id"].as_str().unwrap_or_default().to_owned();
             if way == Way::Asks {
                 ask(&mut socket, &session).await?;
             }
@@ -299,9 +291,7 @@ async fn huge(socket: &mut Socket) -> Result<(), Error> {
         return Ok(());
     };
     let length = (64_u64 << 20).to_be_bytes();
-    stream
-        .write_all(&[&[0x81, 0xff][..], &length, &[0; 4]].concat())
-        .await?;
+    stream.write_all(&[&[0x81, 0xff][..], &length, &[0; 4]].concat()).await?;
     for _ in 0..64 {
         stream.write_all(&[b' '; 1 << 20]).await?;
     }

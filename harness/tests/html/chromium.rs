@@ -40,11 +40,8 @@ impl Browser {
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                assert!(
-                    std::env::var_os("MCP_HIL_REQUIRE_CHROMIUM").is_none(),
-                    "no `chromium`: {error}"
-                );
-                eprintln!("NOT RUN: there is no `chromium`");
+                crate::support::missing::CHROMIUM
+                    .is_missing(&format!("`chromium` does not start: {error}"));
                 return None;
             }
         };
@@ -60,13 +57,8 @@ impl Browser {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(LATEST)).unwrap();
         let (socket, _) = tungstenite::client(&url, stream).expect("it speaks WebSocket");
-        let mut browser = Self {
-            child,
-            socket,
-            session: String::new(),
-            next: 0,
-            events: Vec::new(),
-        };
+        let mut browser =
+            Self { child, socket, session: String::new(), next: 0, events: Vec::new() };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
         let target = target["targetId"].clone();
         let attach = json!({"targetId": target, "flatten": true});
@@ -84,9 +76,7 @@ impl Browser {
         if !self.session.is_empty() {
             message["sessionId"] = json!(self.session);
         }
-        self.socket
-            .send(Message::text(message.to_string()))
-            .expect("it takes commands");
+        self.socket.send(Message::text(message.to_string())).expect("it takes commands");
         loop {
             let message = self.read();
             if message["id"] == self.next {
@@ -127,10 +117,7 @@ impl Browser {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true,
             "userGesture": true});
         let answer = self.call("Runtime.evaluate", params);
-        assert!(
-            answer["exceptionDetails"].is_null(),
-            "{expression}: {answer}"
-        );
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
 
@@ -180,12 +167,7 @@ impl Browser {
         let asked = self.events.iter();
         asked
             .filter(|event| event["method"] == "Network.requestWillBeSent")
-            .map(|event| {
-                event["params"]["request"]["url"]
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            })
+            .map(|event| event["params"]["request"]["url"].as_str().unwrap().to_owned())
             .collect()
     }
 }

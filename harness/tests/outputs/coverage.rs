@@ -21,12 +21,7 @@ fn coverage_tells_by_what_and_where_each_requirement_was_exercised() {
     let place = Place::new();
     place.hil(["run", "--only", "ids/"]).end().exits(0);
     let first = place.latest().canonicalize().unwrap();
-    let mutant = [
-        "--mutant",
-        "error-code-string",
-        "--only",
-        "errors/method-not-found",
-    ];
+    let mutant = ["--mutant", "error-code-string", "--only", "errors/method-not-found"];
     let over_mqtt = ["run", "--transport", "mqtt"];
     place.hil(over_mqtt.iter().chain(&mutant)).end().exits(1);
     let runs = [first.to_str().unwrap(), "target/mcp-hil/latest"];
@@ -44,9 +39,7 @@ fn coverage_tells_by_what_and_where_each_requirement_was_exercised() {
             has(&case["exercised"], |item| item)
                 || has(&case["findings"], |item| &item["requirement"])
         });
-        cases
-            .map(|case| case["case"].clone())
-            .collect::<Vec<Value>>()
+        cases.map(|case| case["case"].clone()).collect::<Vec<Value>>()
     };
     let mut broken = 0;
     for covered in both["requirements"].as_array().unwrap() {
@@ -68,26 +61,13 @@ fn coverage_tells_by_what_and_where_each_requirement_was_exercised() {
     );
     assert_eq!(zero["judged_by"][0], "ids/integers");
     let later = json(&place, &[]);
-    assert_eq!(
-        of(&later, "ids.zero")["exercised"]
-            .as_array()
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(of(&later, "ids.zero")["exercised"].as_array().unwrap().len(), 0);
 
-    let text = place
-        .hil(["coverage"].iter().chain(&runs))
-        .end()
-        .exits(0)
-        .stdout;
+    let text = place.hil(["coverage"].iter().chain(&runs)).end().exits(0).stdout;
     let wide = text.lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None, "more than 80 columns");
     let (_, never) = text.split_once("\nNever exercised\n").unwrap();
-    assert!(
-        !never.contains("\n  ids.zero ") && never.contains("\n  volume."),
-        "{text}"
-    );
+    assert!(!never.contains("\n  ids.zero ") && never.contains("\n  volume."), "{text}");
     assert!(never.contains("    judged by volume/"), "{text}");
     let words: Vec<&str> = text.split_whitespace().collect();
     let found = "1 case: errors/method-not-found; broken in errors/method-not-found";
@@ -106,10 +86,7 @@ fn what_no_device_has_is_no_gap() {
     let text = place.hil(["coverage"]).end().exits(0).stdout;
     let (gaps, foreign) = text.split_once("\nNot applicable: ").unwrap();
     assert!(gaps.contains("\nNever exercised\n\n  none\n"), "{text}");
-    assert!(
-        foreign.contains("  mqtt.") && foreign.contains("    needs mqtt\n"),
-        "{text}"
-    );
+    assert!(foreign.contains("  mqtt.") && foreign.contains("    needs mqtt\n"), "{text}");
 }
 
 #[test]
@@ -119,5 +96,5 @@ fn folders_that_are_none_of_a_run_are_named() {
     done.says(&["cannot read `nowhere/report.json`", "hint: "]);
     place.write("torn/report.json", "{\"schema\": 1, \"run\": ");
     let done = place.hil(["coverage", "torn"]).end().exits(2);
-    done.says(&["`torn/report.json`: no record of a run", "hint: "]);
+    done.says(&["`torn/report.json`: not the record of a run", "hint: "]);
 }

@@ -76,10 +76,7 @@ fn check(place: &Place, done: &Done, wanted: &[&str]) -> Value {
         holds(&validator, event);
     }
     for name in wanted {
-        assert!(
-            events.iter().any(|event| event["event"] == *name),
-            "no {name}"
-        );
+        assert!(events.iter().any(|event| event["event"] == *name), "no {name}");
     }
     let report = place.report();
     holds(&closed(report_schema()), &report);
@@ -96,17 +93,9 @@ fn check(place: &Place, done: &Done, wanted: &[&str]) -> Value {
 fn a_good_run_is_as_described(#[case] transport: &str) {
     let place = Place::new();
     let args = ["run", "--format", "json", "--transport", transport];
-    let args = args
-        .iter()
-        .chain(&["--only", "list/", "--only", "ids/", "--only", "mqtt/"]);
+    let args = args.iter().chain(&["--only", "list/", "--only", "ids/", "--only", "mqtt/"]);
     let done = place.hil(args).end().exits(0);
-    let wanted = [
-        "run-started",
-        "dut-ready",
-        "case-started",
-        "case-finished",
-        "run-finished",
-    ];
+    let wanted = ["run-started", "dut-ready", "case-started", "case-finished", "run-finished"];
     let report = check(&place, &done, &wanted);
     assert!(report["duts"][0]["identity"]["elf_sha256"].is_string());
 }
@@ -120,13 +109,7 @@ fn a_failing_run_with_generated_inputs_is_as_described() {
     let report = check(&place, &done, &["case-finished"]);
     let cases = report["cases"].as_array().unwrap();
     let failed = |case: &&Value| case["verdict"] == "fail";
-    assert!(
-        cases
-            .iter()
-            .filter(failed)
-            .any(|case| case["line"].is_u64()),
-        "no line of a step"
-    );
+    assert!(cases.iter().filter(failed).any(|case| case["line"].is_u64()), "no line of a step");
     let generated = |case: &Value| case["generated"]["failures"].as_array().is_some();
     assert!(cases.iter().any(generated), "no generated input failed");
 }
@@ -136,15 +119,7 @@ fn runs_that_show_nothing_are_as_described() {
     // Nobody answers, and then nobody comes.
     for (mutant, exits) in [("panic-at-unknown-method", None), ("silent", Some(3))] {
         let place = Place::new();
-        let args = [
-            "run",
-            "--format",
-            "json",
-            "--only",
-            "errors/",
-            "--deadline",
-            "0.5",
-        ];
+        let args = ["run", "--format", "json", "--only", "errors/", "--deadline", "0.5"];
         let silent = ["--dut", "exec:exec sleep 60", "--connect-deadline", "0.5"];
         let done = match exits {
             Some(_) => place.hil(args.iter().chain(&silent)).end(),
@@ -165,21 +140,10 @@ fn known_and_stale_failures_are_as_described() {
                  [[known]]\ncase = \"ids/large\"\nreason = \"r\"\n";
     place.write("known.toml", known);
     let args = ["run", "--format", "json", "--mutant", "error-code-string"];
-    let more = [
-        "--only",
-        "errors/method",
-        "--only",
-        "ids/large",
-        "--baseline",
-        "known.toml",
-    ];
+    let more = ["--only", "errors/method", "--only", "ids/large", "--baseline", "known.toml"];
     let done = place.hil(args.iter().chain(&more)).end().exits(1);
     let report = check(&place, &done, &[]);
-    assert_eq!(
-        report["summary"]["stale"].as_array().unwrap().len(),
-        1,
-        "{report}"
-    );
+    assert_eq!(report["summary"]["stale"].as_array().unwrap().len(), 1, "{report}");
 }
 
 #[test]
@@ -189,68 +153,57 @@ fn changed_answers_are_as_described() {
     let other = reviewed.replace("-32602", "-32000");
     assert_ne!(other, reviewed);
     place.write("snapshots/native/call/unknown-tool.snap", other);
-    let args = [
-        "run",
-        "--format",
-        "json",
-        "--only",
-        "call/unknown-tool",
-        "--snapshots",
-        "check",
-    ];
+    let args = ["run", "--format", "json", "--only", "call/unknown-tool", "--snapshots", "check"];
     let done = place.hil(args).without_env("CI").end().exits(1);
     let report = check(&place, &done, &["answer-changed"]);
-    assert_eq!(
-        report["answers"][0]["changes"][0]["kind"],
-        "error code changed"
-    );
+    assert_eq!(report["answers"][0]["changes"][0]["kind"], "error code changed");
+}
+
+#[test]
+fn lost_and_gained_capabilities_are_as_described() {
+    let place = Place::new();
+    let reviewed = include_str!("../../../snapshots/native/capabilities-websocket.snap");
+    let other = reviewed.replace("\ncamera\n", "\n");
+    assert_ne!(other, reviewed);
+    place.write("snapshots/native/capabilities-websocket.snap", other);
+    let mut args = vec!["run", "--format", "json", "--only", "volume/set"];
+    args.extend(["--variant", "no-volume", "--snapshots", "check"]);
+    let done = place.hil(args).without_env("CI").end();
+    let report = check(&place, &done, &["answer-changed"]);
+    let told = &report["answers"][0];
+    assert_eq!(told["kind"], "capabilities");
+    assert_eq!(told["not_tried"], json!(["volume/set"]));
+    let summary = &report["summary"]["answers"];
+    assert_eq!(summary["gained"], json!(["camera"]));
+    assert_eq!(summary["lost"][1], "volume");
 }
 
 #[test]
 fn a_part_of_a_run_and_what_it_is_joined_to_are_as_described() {
     let place = Place::new();
     for (out, shard) in [("one", "1/2"), ("two", "2/2")] {
-        let args = [
-            "run", "--format", "json", "--only", "ids/", "--seed", "7", "--out", out,
-        ];
-        let done = place
-            .hil(args.iter().chain(&["--shard", shard]))
-            .end()
-            .exits(0);
+        let args = ["run", "--format", "json", "--only", "ids/", "--seed", "7", "--out", out];
+        let done = place.hil(args.iter().chain(&["--shard", shard])).end().exits(0);
         let validator = closed(events_schema());
-        done.events()
-            .iter()
-            .for_each(|event| holds(&validator, event));
+        done.events().iter().for_each(|event| holds(&validator, event));
     }
-    place
-        .hil(["merge", "one/latest", "two/latest", "--out", "joined"])
-        .end()
-        .exits(0);
+    place.hil(["merge", "one/latest", "two/latest", "--out", "joined"]).end().exits(0);
     let report: Value = serde_json::from_str(&place.read("joined/report.json")).unwrap();
     holds(&closed(report_schema()), &report);
-    assert_eq!(
-        report["run"]["joined"].as_array().map(Vec::len),
-        Some(2),
-        "{report}"
-    );
+    assert_eq!(report["run"]["joined"].as_array().map(Vec::len), Some(2), "{report}");
 }
 
 #[test]
 fn the_schemas_are_not_satisfied_by_anything() {
     let place = Place::new();
-    let done = place
-        .hil(["run", "--format", "json", "--only", "ids/zero"])
-        .end();
+    let done = place.hil(["run", "--format", "json", "--only", "ids/zero"]).end();
     let validator = closed(events_schema());
     let good = done.events();
     for event in &good {
         holds(&validator, event);
         let mut more = event.clone();
         more["unheard-of"] = json!(1);
-        assert!(
-            !validator.is_valid(&more),
-            "a member that nobody described: {event}"
-        );
+        assert!(!validator.is_valid(&more), "a member that nobody described: {event}");
         let mut other = event.clone();
         other["event"] = json!("case-forgotten");
         assert!(!validator.is_valid(&other));

@@ -3,11 +3,15 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use mcp_hil::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
-use mcp_hil::report::{Record, Recorder, Reporter, Style, Terminal};
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, Level, RuleSet};
 use mcp_hil_core::verdict::{Finding, Verdict};
+use mcp_hil_record::Record;
+use mcp_hil_record::Recorder;
+use mcp_hil_record::Reporter;
+use mcp_hil_record::cause::causes;
+use mcp_hil_record::event::{CaseReport, DutInfo, DutReady, Event, RunStarted, SCHEMA, Summary};
+use mcp_hil_report::{Style, Terminal};
 
 const REQUIREMENTS: &str = r#"
 [[requirement]]
@@ -40,12 +44,7 @@ pub(crate) fn catalogue() -> Arc<Catalogue> {
 }
 
 pub(crate) fn style() -> Style {
-    Style {
-        color: false,
-        width: 80,
-        verbose: false,
-        catalogue: catalogue(),
-    }
+    Style { color: false, width: 80, verbose: false, quiet: false, catalogue: catalogue() }
 }
 
 /// A writer whose text can be read while a reporter holds it.
@@ -75,7 +74,19 @@ pub(crate) fn shown(style: Style, events: &[Event]) -> String {
     for event in events {
         report.event(event).unwrap();
     }
+    if !matches!(events.last(), Some(Event::RunFinished(_))) {
+        // The end of a run tells its causes.
+        report.event(&Event::RunFinished(ended(events, Summary::default()))).unwrap();
+    }
     terminal.text()
+}
+
+/// A summary with the causes of the cases among some events.
+pub(crate) fn ended(events: &[Event], summary: Summary) -> Summary {
+    let mut recorder = Recorder::default();
+    recorder.take(&Event::RunStarted(started()));
+    events.iter().for_each(|event| recorder.take(event));
+    Summary { causes: causes(&recorder.record().unwrap().cases), ..summary }
 }
 
 pub(crate) fn record(events: &[Event]) -> Record {
@@ -100,6 +111,8 @@ pub(crate) fn started() -> RunStarted {
             fidelity: "simulation, no board attached".into(),
             level: "host process".into(),
             cannot_show: vec!["radio".into(), "flash".into()],
+            reference: false,
+            in_place_of: None,
         }],
         cases: 41,
         basis: None,
@@ -153,7 +166,9 @@ pub(crate) fn no_code() -> Finding {
         received: r#"{"message":"Method not implemented: no/such"}"#.into(),
         sent: Some(r#"{"jsonrpc":"2.0","id":12,"method":"no/such","params":{}}"#.into()),
         seq: Some(12),
+        console: Vec::new(),
         places: Vec::new(),
+        transcript: None,
         late: false,
         known: false,
     }
@@ -186,20 +201,13 @@ pub(crate) fn no_description() -> Finding {
 
 /// A case of each status.
 pub(crate) fn each_status() -> Vec<Event> {
-    let failed = CaseReport {
-        findings: vec![no_code()],
-        ..case("errors/unknown-method", Verdict::Fail)
-    };
-    let warned = CaseReport {
-        findings: vec![no_description()],
-        ..case("list/descriptions", Verdict::Pass)
-    };
+    let failed =
+        CaseReport { findings: vec![no_code()], ..case("errors/unknown-method", Verdict::Fail) };
+    let warned =
+        CaseReport { findings: vec![no_description()], ..case("list/descriptions", Verdict::Pass) };
     let known = CaseReport {
         known: true,
-        findings: vec![Finding {
-            known: true,
-            ..no_code()
-        }],
+        findings: vec![Finding { known: true, ..no_code() }],
         ..case("errors/unknown-tool", Verdict::Fail)
     };
     let unclear = CaseReport {
@@ -218,18 +226,10 @@ pub(crate) fn each_status() -> Vec<Event> {
         exercised: Vec::new(),
         ..case("volume/mute", Verdict::NotApplicable)
     };
-    [
-        case("list/pagination", Verdict::Pass),
-        warned,
-        failed,
-        known,
-        unclear,
-        broken,
-        not_applicable,
-    ]
-    .into_iter()
-    .map(Event::CaseFinished)
-    .collect()
+    [case("list/pagination", Verdict::Pass), warned, failed, known, unclear, broken, not_applicable]
+        .into_iter()
+        .map(Event::CaseFinished)
+        .collect()
 }
 
 pub(crate) fn green() -> Summary {
@@ -246,7 +246,7 @@ pub(crate) fn green() -> Summary {
 }
 
 pub(crate) fn mixed() -> Summary {
-    Summary {
+    let summary = Summary {
         cases: 6,
         passed: 2,
         failed: 1,
@@ -257,15 +257,13 @@ pub(crate) fn mixed() -> Summary {
         warnings: 1,
         exit: 1,
         ..green()
-    }
+    };
+    ended(&each_status(), summary)
 }
 
 /// A whole run with a case of each status.
 pub(crate) fn whole_run() -> Vec<Event> {
-    let mut events = vec![
-        Event::RunStarted(started()),
-        Event::DutReady(Box::new(ready())),
-    ];
+    let mut events = vec![Event::RunStarted(started()), Event::DutReady(Box::new(ready()))];
     events.extend(each_status());
     events.push(Event::RunFinished(mixed()));
     events

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_hil::event::{CaseReport, Event, Summary};
-use mcp_hil::report::{Annotations, Reporter, StepSummary, SummaryFile, Workspace, markdown};
 use mcp_hil_core::verdict::{Finding, Verdict};
+use mcp_hil_record::Reporter;
+use mcp_hil_record::event::{CaseReport, Event, Summary};
+use mcp_hil_report::{Annotations, StepSummary, Workspace, markdown};
 use proptest::prelude::*;
 
 use crate::data::{
-    Shared, case, catalogue, green, mixed, no_code, no_description, record, started, whole_run,
+    Shared, case, catalogue, ended, green, mixed, no_code, no_description, record, started,
+    whole_run,
 };
 
 fn summary_of(events: &[Event]) -> String {
@@ -24,15 +26,14 @@ fn snapshot(name: &str, text: &str) {
 fn run_of(cases: Vec<CaseReport>, summary: Summary) -> Vec<Event> {
     let mut events = vec![Event::RunStarted(started())];
     events.extend(cases.into_iter().map(Event::CaseFinished));
+    let summary = ended(&events, summary);
     events.push(Event::RunFinished(summary));
     events
 }
 
 /// An empty folder of a test.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("github")
-        .join(name);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("github").join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
@@ -57,9 +58,7 @@ fn annotations(events: &[Event], root: &Path) -> String {
 #[test]
 fn a_summary_begins_with_the_verdict() {
     let mut events = whole_run();
-    let Some(Event::RunFinished(summary)) = events.last_mut() else {
-        unreachable!()
-    };
+    let Some(Event::RunFinished(summary)) = events.last_mut() else { unreachable!() };
     summary.stale = vec!["ids/zero: listed as failing, but it no longer fails".into()];
     summary.unexercised = vec!["list.description".into()];
     snapshot("summary", &summary_of(&events));
@@ -101,32 +100,33 @@ fn nothing_that_a_device_says_means_anything_in_a_summary() {
         }
     }
     assert_eq!(fence, None, "a fence that nobody closes\n{text}");
-    for forbidden in [
-        "<script", "</td", "**b", "](", "@some", "`x", "http:/", "www.", "$x", "~~s", "\\",
-    ] {
+    for forbidden in
+        ["<script", "</td", "**b", "](", "@some", "`x", "http:/", "www.", "$x", "~~s", "\\"]
+    {
         assert!(!outside.contains(forbidden), "`{forbidden}` in\n{outside}");
     }
-    let rows = outside.lines().filter(|line| line.starts_with("| FAIL"));
+    let rows = outside.lines().filter(|line| line.starts_with("| <code>errors"));
     let cells: Vec<usize> = rows.map(|row| row.matches('|').count()).collect();
-    assert_eq!(cells, [7], "a row of six cells\n{outside}");
+    assert_eq!(cells, [5], "a row of four cells\n{outside}");
     assert!(text.contains("repro        mcp-hil run"), "{text}");
-    assert!(
-        text.contains("transcript   transcripts/x.y.jsonl seq 12"),
-        "{text}"
-    );
+    assert!(text.contains("transcript   transcripts/x.y.jsonl seq 12"), "{text}");
 }
 
 #[test]
 fn a_summary_never_grows_too_large() {
-    let finding = Finding {
+    // Each in a way of its own, or they would be one cause.
+    let finding = |at: usize| Finding {
+        requirement: format!("area-{at}.rule"),
         received: "[`音".repeat(4_000),
+        sent: Some("[`音".repeat(4_000)),
+        seq: Some(at as u64),
         ..no_code()
     };
     let failed = |at: usize| CaseReport {
-        findings: vec![finding.clone(); 3],
+        findings: vec![finding(at); 3],
         ..case(&format!("ids/{at}"), Verdict::Fail)
     };
-    let cases: Vec<CaseReport> = (0..600).map(failed).collect();
+    let cases: Vec<CaseReport> = (0..1_200).map(failed).collect();
     let events = run_of(cases, mixed());
     for limit in [4_096, 100_000, markdown::LIMIT] {
         let text = markdown::render(&record(&events), &catalogue(), limit);
@@ -134,14 +134,8 @@ fn a_summary_never_grows_too_large() {
         assert!(text.starts_with("## ❌ mcp-hil: not conforming\n"));
     }
     let text = summary_of(&events);
-    assert!(
-        text.contains("500 more cases not in the table."),
-        "the table is cut"
-    );
-    assert!(
-        text.contains("is in the reports only: this page is full."),
-        "the evidence is cut"
-    );
+    assert!(text.contains("1100 more causes not in the table."), "the table is cut");
+    assert!(text.contains("is only in the reports: this page is full."), "the evidence is cut");
 }
 
 #[test]
@@ -150,38 +144,25 @@ fn a_summary_is_added_to_what_the_step_has_written() {
     let (step, own) = (folder.join("step.md"), folder.join("new/own.md"));
     std::fs::write(&step, "# Before\n").unwrap();
     let mut added = StepSummary::new(&step, catalogue());
-    let mut file = SummaryFile::new(&own, catalogue());
+    let mut file = markdown::file(&own, catalogue());
     for event in &whole_run() {
         added.event(event).unwrap();
         file.event(event).unwrap();
     }
     let text = summary_of(&whole_run());
     assert_eq!(std::fs::read_to_string(&own).unwrap(), text);
-    assert_eq!(
-        std::fs::read_to_string(&step).unwrap(),
-        format!("# Before\n{text}\n")
-    );
+    assert_eq!(std::fs::read_to_string(&step).unwrap(), format!("# Before\n{text}\n"));
     // One byte too many, and GitHub shows nothing of all that.
     let full = "x".repeat(markdown::LIMIT - 5_000);
     std::fs::write(&step, &full).unwrap();
     let mut added = StepSummary::new(&step, catalogue());
-    whole_run()
-        .iter()
-        .for_each(|event| added.event(event).unwrap());
+    whole_run().iter().for_each(|event| added.event(event).unwrap());
     let written = std::fs::read_to_string(&step).unwrap();
-    assert!(
-        written.len() <= markdown::LIMIT && written.len() > full.len(),
-        "{}",
-        written.len()
-    );
+    assert!(written.len() <= markdown::LIMIT && written.len() > full.len(), "{}", written.len());
     let mut added = StepSummary::new(&step, catalogue());
     let events = whole_run();
-    let last = events
-        .iter()
-        .map(|event| added.event(event))
-        .last()
-        .unwrap();
-    assert!(last.unwrap_err().to_string().contains("no room"));
+    let last = events.iter().map(|event| added.event(event)).last().unwrap();
+    assert!(last.unwrap_err().to_string().contains("too much"));
     assert_eq!(std::fs::read_to_string(&step).unwrap(), written);
 }
 
@@ -194,10 +175,7 @@ fn annotations_stand_beside_the_steps_of_scenarios() {
     let failed = CaseReport {
         file: Some("scripts/a,b:c.yaml".into()),
         line: Some(12),
-        findings: vec![Finding {
-            received: "100% ::error::\r\nx".into(),
-            ..no_code()
-        }],
+        findings: vec![Finding { received: "100% ::error::\r\nx".into(), ..no_code() }],
         ..case("errors/own", Verdict::Fail)
     };
     // By its whole path, from wherever the program was called.
@@ -219,25 +197,10 @@ fn annotations_stand_beside_the_steps_of_scenarios() {
 #[test]
 fn a_red_run_has_an_annotation() {
     let root = folder("red");
-    let bench = Summary {
-        exit: 3,
-        bench_error: Some("no board\n\nhint: none".into()),
-        ..green()
-    };
-    let nothing = Summary {
-        exit: 4,
-        ..Summary::default()
-    };
-    let stale = Summary {
-        exit: 1,
-        stale: vec!["a: b".into()],
-        ..green()
-    };
-    let unexercised = Summary {
-        exit: 1,
-        unexercised: vec!["ids.echo".into()],
-        ..green()
-    };
+    let bench = Summary { exit: 3, bench_error: Some("no board\n\nhint: none".into()), ..green() };
+    let nothing = Summary { exit: 4, ..Summary::default() };
+    let stale = Summary { exit: 1, stale: vec!["a: b".into()], ..green() };
+    let unexercised = Summary { exit: 1, unexercised: vec!["ids.echo".into()], ..green() };
     for (summary, says) in [
         (bench, "no board%0A%0Ahint"),
         (nothing, "nothing ran"),
@@ -248,10 +211,7 @@ fn a_red_run_has_an_annotation() {
         assert_eq!(text.matches("\n::error ").count(), 1, "{text}");
         assert!(text.contains(says), "{text}");
     }
-    let text = annotations(
-        &run_of(vec![case("ids/zero", Verdict::Pass)], green()),
-        &root,
-    );
+    let text = annotations(&run_of(vec![case("ids/zero", Verdict::Pass)], green()), &root);
     assert_eq!(text, "::stop-commands::WORD\n::WORD::\n");
 }
 
@@ -259,7 +219,7 @@ fn a_red_run_has_an_annotation() {
 fn no_more_annotations_than_are_shown() {
     let root = folder("many");
     let failed = |at: usize| CaseReport {
-        findings: vec![no_code()],
+        findings: vec![Finding { requirement: format!("area-{at}.rule"), ..no_code() }],
         ..case(&format!("ids/{at}"), Verdict::Fail)
     };
     let text = |number| annotations(&run_of((0..number).map(failed).collect(), mixed()), &root);

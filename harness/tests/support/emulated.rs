@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Hil, Place};
+use super::{Hil, Place, missing};
 
 /// QEMU, as distributions package it.
 pub(crate) const STOCK_QEMU: &str = "qemu-system-riscv32";
@@ -13,11 +13,7 @@ pub(crate) const STOCK_QEMU: &str = "qemu-system-riscv32";
 pub(crate) fn qemu() -> bool {
     let is_here = Command::new(STOCK_QEMU).arg("--version").output().is_ok();
     if !is_here {
-        assert!(
-            std::env::var_os("MCP_HIL_REQUIRE_QEMU").is_none(),
-            "{STOCK_QEMU} is required here, and not installed"
-        );
-        eprintln!("NOT RUN: {STOCK_QEMU} is not installed (package `qemu-system-misc` of Debian)");
+        missing::QEMU.is_missing(&format!("no `{STOCK_QEMU}`"));
     }
     is_here
 }
@@ -41,17 +37,15 @@ pub(crate) fn virt_image() -> PathBuf {
 /// The flash image of the reference device for Espressif's QEMU, where both are at hand; where they are
 /// not, that is said.
 pub(crate) fn chip_image() -> Option<String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-        PathBuf::from,
-    );
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"), PathBuf::from);
     let image = target.join("firmware/mcp-hil-esp32c3.bin");
     if std::env::var_os("MCP_HIL_QEMU_ESP").is_none() {
-        eprintln!("NOT RUN: MCP_HIL_QEMU_ESP names no program (Espressif's QEMU)");
+        missing::QEMU_ESP.is_missing("MCP_HIL_QEMU_ESP names no program");
         return None;
     }
     if !image.is_file() {
-        eprintln!("NOT RUN: there is no image `{}`", image.display());
+        missing::QEMU_ESP.is_missing(&format!("there is no image `{}`", image.display()));
         return None;
     }
     Some(image.display().to_string())
@@ -75,9 +69,6 @@ impl Place {
         pipe.closed();
         done.exits(3);
         let report = self.report();
-        report["summary"]["bench_error"]
-            .as_str()
-            .expect("trouble of the bench")
-            .to_owned()
+        report["summary"]["bench_error"].as_str().expect("trouble of the bench").to_owned()
     }
 }

@@ -1,13 +1,12 @@
 //! What the tests of the whole program share: a place of their own, and the program as a child
 //! that is bounded in time and leaves nothing behind.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "each test program uses a part of it"
-)]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part of it")]
 
 mod emulated;
+pub(crate) mod held;
+#[path = "../../boards/tests/missing/mod.rs"]
+pub(crate) mod missing;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -24,29 +23,40 @@ use serde_json::Value;
 
 pub(crate) use emulated::{STOCK_QEMU, chip_image, qemu, virt_image};
 
-/// No run of the program may take longer, on the slowest machine.
-pub(crate) const LATEST: Duration = Duration::from_secs(60);
+/// No run of the program may take longer, on the slowest machine, unless its test says so.
+pub(crate) const LATEST: Duration = Duration::from_secs(240);
 
-/// The reference device, built once for each test program.
+/// The reference device, `mcp-hil native`, as a program without arguments.
 pub(crate) fn native() -> &'static Path {
     static NATIVE: OnceLock<PathBuf> = OnceLock::new();
     NATIVE.get_or_init(|| {
-        if let Some(named) = std::env::var_os("MCP_HIL_NATIVE") {
-            return named.into();
-        }
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "reference-native"])
-            .args(["--message-format", "json-render-diagnostics"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .stderr(Stdio::inherit())
-            .output()
-            .expect("cargo runs");
-        String::from_utf8_lossy(&built.stdout)
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .find_map(|message| Some(message.get("executable")?.as_str()?.into()))
-            .expect("cargo names the program")
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let path = folder.join("native");
+        // Written by another process and put in its place at once: no process that is started meanwhile may
+        // hold it open for writing, or the system refuses to run it.
+        let write = "printf '#!/bin/sh\\nexec \"%s\" native \"$@\"\\n' \"$1\" > \"$2\" && chmod +x \"$2\" && \
+                     mv \"$2\" \"$3\"";
+        let written = Command::new("sh")
+            .args(["-c", write, "sh", env!("CARGO_BIN_EXE_mcp-hil")])
+            .arg(folder.join(format!("native-{}", std::process::id())))
+            .arg(&path)
+            .status();
+        assert!(written.is_ok_and(|status| status.success()));
+        path
     })
+}
+
+/// An address of this host at a port that nobody else is given: below those that systems hand out.
+pub(crate) fn free_port() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let first = std::process::id() as usize * 16;
+    loop {
+        let number = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 20_000 + number % 12_000);
+        if std::net::TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// A folder of one test, in which the program runs. It is removed unless the test fails.
@@ -122,7 +132,9 @@ impl Place {
         command
             .args(args)
             .current_dir(&self.0)
-            .env("MCP_HIL_NATIVE", native())
+            .env_remove("MCP_HIL_NATIVE")
+            // For scripts that play an emulator.
+            .env("REFERENCE_DEVICE", native())
             .env("NO_COLOR", "1")
             // Whatever emulators this machine has, and whatever its user prefers.
             .env("MCP_HIL_PREFER", "native")
@@ -190,16 +202,12 @@ pub(crate) struct Pipe {
 impl Pipe {
     /// Waits until a process has opened it.
     pub(crate) fn opened(&self) {
-        self.heard
-            .recv_timeout(LATEST)
-            .expect("somebody opens the pipe");
+        self.heard.recv_timeout(LATEST).expect("somebody opens the pipe");
     }
 
     /// Waits until the last process that held it is gone.
     pub(crate) fn closed(&self) {
-        self.heard
-            .recv_timeout(LATEST)
-            .expect("all who held the pipe are gone");
+        self.heard.recv_timeout(LATEST).expect("all who held the pipe are gone");
     }
 }
 
@@ -244,13 +252,7 @@ impl Hil {
             follow(stderr, say.clone(), Said::Err);
         }
         std::thread::spawn(move || say.send(Said::End(child.wait().unwrap())));
-        Live {
-            pid,
-            heard,
-            until: Instant::now() + LATEST,
-            done: Done::default(),
-            over: false,
-        }
+        Live { pid, heard, until: Instant::now() + LATEST, done: Done::default(), over: false }
     }
 
     /// Starts it and waits for its end.
@@ -269,10 +271,7 @@ fn follow(from: impl Read + Send + 'static, say: Sender<Said>, kind: fn(String) 
     std::thread::spawn(move || {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
-        while from
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|length| length > 0)
-        {
+        while from.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
             let text = String::from_utf8_lossy(&line).into_owned();
             if say.send(kind(text)).is_err() {
                 return;
@@ -293,31 +292,27 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// With more time, from now on, than other runs have.
+    pub(crate) fn within(mut self, longest: Duration) -> Self {
+        self.until = Instant::now() + longest;
+        self
+    }
+
     /// Waits for a line on standard output that holds a text.
     pub(crate) fn out(&mut self, text: &str) -> String {
-        self.wait(
-            |said| matches!(said, Said::Out(line) if line.contains(text)),
-            text,
-        )
+        self.wait(|said| matches!(said, Said::Out(line) if line.contains(text)), text)
     }
 
     /// Waits for a line on standard error that holds a text.
     pub(crate) fn err(&mut self, text: &str) -> String {
-        self.wait(
-            |said| matches!(said, Said::Err(line) if line.contains(text)),
-            text,
-        )
+        self.wait(|said| matches!(said, Said::Err(line) if line.contains(text)), text)
     }
 
     /// Waits until it says where a device must dial.
     pub(crate) fn url(&mut self) -> String {
-        let notice = self.err("for a device to dial ws://");
+        let notice = self.err("for a device to connect to ws://");
         let at = notice.find("ws://").unwrap();
-        notice[at..]
-            .split([',', ' ', '\n'])
-            .next()
-            .unwrap()
-            .to_owned()
+        notice[at..].split([',', ' ', '\n']).next().unwrap().to_owned()
     }
 
     /// Sends it a signal.
@@ -347,10 +342,7 @@ impl Live {
 
     /// What it does next; `None` when it is over.
     fn next(&mut self) -> Option<Said> {
-        match self
-            .heard
-            .recv_timeout(self.until.saturating_duration_since(Instant::now()))
-        {
+        match self.heard.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
             Ok(said) => Some(said),
             Err(RecvTimeoutError::Disconnected) => {
                 self.over = true;
@@ -400,10 +392,7 @@ impl Done {
     #[track_caller]
     pub(crate) fn prints(self, texts: &[&str]) -> Self {
         for text in texts {
-            assert!(
-                self.stdout.contains(text),
-                "no `{text}` on standard output\n{self}"
-            );
+            assert!(self.stdout.contains(text), "no `{text}` on standard output\n{self}");
         }
         self
     }
@@ -412,10 +401,7 @@ impl Done {
     #[track_caller]
     pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {
-            assert!(
-                self.stderr.contains(text),
-                "no `{text}` on standard error\n{self}"
-            );
+            assert!(self.stderr.contains(text), "no `{text}` on standard error\n{self}");
         }
         self
     }
@@ -430,15 +416,8 @@ impl Done {
 
 impl std::fmt::Display for Done {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            code,
-            stdout,
-            stderr,
-        } = self;
-        write!(
-            f,
-            "exit {code:?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}"
-        )
+        let Self { code, stdout, stderr } = self;
+        write!(f, "exit {code:?}\n--- standard output\n{stdout}\n--- standard error\n{stderr}")
     }
 }
 

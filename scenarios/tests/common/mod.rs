@@ -25,6 +25,8 @@ pub(crate) struct Requirement {
     pub(crate) section: String,
     pub(crate) rules: Vec<String>,
     #[serde(default)]
+    pub(crate) must_in: Vec<String>,
+    #[serde(default)]
     pub(crate) needs: Vec<String>,
     pub(crate) note: Option<String>,
 }
@@ -71,11 +73,7 @@ impl Script {
     /// Its capabilities.
     pub(crate) fn needs(&self) -> Vec<&str> {
         let needs = self.case.get("needs").and_then(Value::as_array);
-        needs
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        needs.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     /// All its steps, those of tables and bursts included.
@@ -87,13 +85,9 @@ impl Script {
 }
 
 fn walk<'a>(steps: &'a Value, id: &str, found: &mut Vec<&'a Map<String, Value>>) {
-    let steps = steps
-        .as_array()
-        .unwrap_or_else(|| panic!("{id}: steps are a list"));
+    let steps = steps.as_array().unwrap_or_else(|| panic!("{id}: steps are a list"));
     for step in steps {
-        let step = step
-            .as_object()
-            .unwrap_or_else(|| panic!("{id}: a step is a map, got {step}"));
+        let step = step.as_object().unwrap_or_else(|| panic!("{id}: a step is a map, got {step}"));
         found.push(step);
         for inner in ["do", "burst"] {
             if let Some(inner) = step.get(inner) {
@@ -107,10 +101,9 @@ fn walk<'a>(steps: &'a Value, id: &str, found: &mut Vec<&'a Map<String, Value>>)
 pub(crate) fn expectations(step: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     match step.get("expect") {
         None => Vec::new(),
-        Some(Value::Array(many)) => many
-            .iter()
-            .map(|one| one.as_object().expect("a map"))
-            .collect(),
+        Some(Value::Array(many)) => {
+            many.iter().map(|one| one.as_object().expect("a map")).collect()
+        }
         Some(one) => vec![one.as_object().expect("a map")],
     }
 }
@@ -122,24 +115,14 @@ pub(crate) fn scripts() -> Vec<Script> {
         .map(|(id, path, text)| {
             let case: Map<String, Value> =
                 serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{path}: {error}"));
-            let mut script = Script {
-                id,
-                text,
-                case,
-                slugs: Vec::new(),
-            };
+            let mut script = Script { id, text, case, slugs: Vec::new() };
             let mut slugs = Vec::new();
             for step in script.steps() {
-                let expected = expectations(step)
-                    .into_iter()
-                    .filter_map(|one| one.get("requirement"));
+                let expected =
+                    expectations(step).into_iter().filter_map(|one| one.get("requirement"));
                 let beside = step.get("requirement");
                 let unchanged = step.get("unchanged");
-                slugs.extend(
-                    expected
-                        .chain(beside)
-                        .map(|slug| (slug.clone(), By::Expect)),
-                );
+                slugs.extend(expected.chain(beside).map(|slug| (slug.clone(), By::Expect)));
                 slugs.extend(unchanged.map(|slug| (slug.clone(), By::Unchanged)));
             }
             script.slugs = slugs
@@ -152,10 +135,10 @@ pub(crate) fn scripts() -> Vec<Script> {
 }
 
 /// The table of what a volume gateway must do.
-pub(crate) fn controls() -> mcp_hil_core::check::gateway::Table {
+pub(crate) fn controls() -> mcp_hil_judge::gateway::Table {
     let (_, text) = mcp_hil_scenarios::vectors()
         .iter()
         .find(|(path, _)| *path == "vectors/device-control.json")
         .expect("the vectors are embedded");
-    mcp_hil_core::check::gateway::Table::read(text).expect("the judge reads them")
+    mcp_hil_judge::gateway::Table::read(text).expect("the judge reads them")
 }

@@ -1,299 +1,155 @@
 //! Defects in the handling of arguments that are not about the values of integers: superfluous
 //! ones, defaults, booleans, strings, the code of a refusal.
 
-use reference_device::Property;
-use serde_json::{Map, Value, json};
+use reference_device::{Property, Tool};
 
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::{Act, Flow};
-use crate::prelude::*;
+use crate::rows::prelude::*;
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "argument-extra-unanswered",
-        "A call with an argument too many is not answered.",
-        || with_extra(None),
-    ),
-    mutant(
-        "argument-extra-panics",
-        "A call with an argument too many overruns a table.",
-        || with_extra(Some(Act::Panic)),
-    ),
-    mutant(
-        "argument-default-required",
-        "An argument with a default must be given all the same.",
-        || {
-            Defect::default().on_method("tools/call", |payload, hands| {
-                let params = payload.get("params").unwrap_or(&Value::Null);
-                let Some(tool) = hands.tool_of(params) else {
-                    return Flow::Pass;
-                };
-                let is_given =
-                    |property: &Property| params["arguments"].get(property.name).is_some();
-                match payload.get("id") {
-                    Some(id) if id.is_i64() && !tool.properties.iter().all(is_given) => {
-                        let error = json!({"code": -32602, "message": "Missing argument"});
-                        hands.send_payload(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
-                        Flow::Drop
-                    }
-                    _ => Flow::Pass,
-                }
-            })
-        },
-    ),
-    mutant(
-        "argument-default-replaces-wrong-type",
-        "A value of the wrong type is replaced by the default.",
-        || {
-            Defect::default().on_argument(|property, value| {
-                let is_right = match property.type_name() {
-                    "boolean" => value.is_boolean(),
-                    "string" => value.is_string(),
-                    _ => value.is_number(),
-                };
-                (is_right || property.default().is_none()).then_some(value)
-            })
-        },
-    ),
-    mutant(
-        "argument-default-replaces-null",
-        "null is replaced by the default.",
-        || {
-            Defect::default().on_argument(|property, value| {
-                (!value.is_null() || property.default().is_none()).then_some(value)
-            })
-        },
-    ),
-    mutant(
-        "argument-default-replaces-string",
-        "A string where an integer belongs is replaced by the default.",
-        || {
-            Defect::default().on_argument(|property, value| {
-                let is_replaced = property.type_name() == "integer"
-                    && property.default().is_some()
-                    && value.is_string();
-                (!is_replaced).then_some(value)
-            })
-        },
-    ),
-    mutant(
-        "argument-false-missing",
-        "The value false is taken for a missing argument.",
-        || Defect::default().on_argument(|_, value| (value != json!(false)).then_some(value)),
-    ),
-    mutant(
-        "argument-true-refused",
-        "Booleans are expected as 0 or 1: true is refused.",
-        || {
-            booleans(|value| {
-                if value.as_bool() == Some(true) {
-                    json!("true")
-                } else {
-                    value.clone()
-                }
-            })
-        },
-    ),
-    mutant(
-        "argument-boolean-from-integer",
-        "1 and 0 are accepted where a boolean belongs.",
-        || {
-            booleans(|value| {
-                value
-                    .as_i64()
-                    .map_or_else(|| value.clone(), |number| json!(number != 0))
-            })
-        },
-    ),
-    mutant(
-        "argument-boolean-from-string",
-        "\"true\" is accepted where a boolean belongs.",
-        || {
-            booleans(|value| {
-                value
-                    .as_str()
-                    .map_or_else(|| value.clone(), |text| json!(text == "true"))
-            })
-        },
-    ),
-    mutant(
-        "argument-boolean-truthy",
-        "Everything but null is accepted where a boolean belongs.",
-        || {
-            booleans(|value| match value {
-                Value::Bool(_) | Value::Null => value.clone(),
-                _ => json!(true),
-            })
-        },
-    ),
-    mutant(
-        "argument-string-from-index",
-        "A number where the name of a theme belongs is its place in the list of themes.",
-        || {
-            strings(|value| {
-                let themes = ["light", "dark", "contrast"];
-                let index = value.as_u64().and_then(|at| usize::try_from(at).ok());
-                index
-                    .and_then(|at| themes.get(at))
-                    .map_or_else(|| value.clone(), |theme| json!(theme))
-            })
-        },
-    ),
-    mutant(
-        "argument-string-array-unpacked",
-        "The only element of an array is accepted where a string belongs.",
-        || {
-            strings(|value| match value.as_array().map(Vec::as_slice) {
-                Some([text]) if text.is_string() => text.clone(),
-                _ => value.clone(),
-            })
-        },
-    ),
-    mutant(
-        "argument-string-null-as-light",
-        "null where a theme belongs is the theme of the factory.",
-        || {
-            strings(|value| {
-                if value.is_null() {
-                    json!("light")
-                } else {
-                    value.clone()
-                }
-            })
-        },
-    ),
-    mutant(
-        "argument-string-echoed-raw",
-        "The result repeats a string argument without escaping it.",
-        || {
-            Defect::default().on_answer_text(|cause, text, _| {
-                let arguments = cause.params()["arguments"].as_object();
-                let hostile = arguments
-                    .into_iter()
-                    .flat_map(Map::values)
-                    .filter_map(Value::as_str)
-                    .find(|text| is_hostile(text));
-                if let Some(hostile) = hostile {
-                    let raw = format!(r#""text":"{hostile}: "#);
-                    *text = text.replacen(r#""text":""#, &raw, 1);
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "argument-string-non-bmp-unanswered",
-        "A call with a character beyond the basic plane is not answered.",
-        || {
-            with_string(
-                |text| text.chars().any(|character| character > '\u{FFFF}'),
-                None,
-            )
-        },
-    ),
-    mutant(
-        "argument-string-control-panics",
-        "A control character in a string argument overruns a buffer.",
-        || with_string(|text| text.contains(char::is_control), Some(Act::Panic)),
-    ),
-    mutant(
-        "argument-string-quote-unanswered",
-        "A call with a quote in a string argument is not answered.",
-        || with_string(|text| text.contains('"'), None),
-    ),
-    mutant(
-        "argument-error-code-internal",
-        "A refused argument is an internal error.",
-        || code_of_refusal(-32603),
-    ),
-    mutant(
-        "argument-error-code-one",
-        "A refused argument gets the code 1.",
-        || code_of_refusal(1),
-    ),
-];
+pub(super) const MUTANTS: &[Row] = rows! {
+    "argument-extra-unanswered": "A call with an unknown argument is not answered."
+        => with_extra(None);
+    "argument-extra-panics": "A call with an unknown argument overruns a table."
+        => with_extra(Some(Act::Panic));
+    "argument-default-required": "An argument with a default is treated as required."
+        => defect().on_method("tools/call", |payload, hands| {
+            let params = get(payload, "params");
+            let is_missing =
+                |property: &Property| params["arguments"].get(property.name).is_none();
+            let lacks = hands
+                .tool_of(params)
+                .is_some_and(|tool| tool.properties.iter().any(is_missing));
+            reply_if(lacks, payload, hands, |id| error(id, -32602, "Missing argument"))
+        });
+    "argument-default-replaces-wrong-type": "A value of the wrong type is replaced by the default."
+        => replaced_by_default(|property, value| match property.type_name() {
+            "boolean" => !value.is_boolean(),
+            "string" => !value.is_string(),
+            _ => !value.is_number(),
+        });
+    "argument-default-replaces-null": "null is replaced by the default."
+        => replaced_by_default(|_, value| value.is_null());
+    "argument-default-replaces-string":
+        "A string for an integer is replaced by the default."
+        => replaced_by_default(|property, value| {
+            property.type_name() == "integer" && value.is_string()
+        });
+    "argument-false-missing": "The value false is treated as a missing argument."
+        => defect().on_argument(|_, value| (value != false).then_some(value));
+    "argument-true-refused": "Booleans are expected as 0 or 1: true is refused."
+        => booleans(|value| (*value == true).then_some("true"));
+    "argument-boolean-from-integer": "1 and 0 are accepted for a boolean."
+        => booleans(|value| value.as_i64().map(|number| number != 0));
+    "argument-boolean-from-string": "\"true\" is accepted for a boolean."
+        => booleans(|value| value.as_str().map(|text| text == "true"));
+    "argument-boolean-truthy": "Everything except null is accepted for a boolean."
+        => booleans(|value| (!value.is_boolean() && !value.is_null()).then_some(true));
+    "argument-string-from-index":
+        "A number for a theme name is used as an index into the list of themes."
+        => strings(|value| {
+            let index = usize::try_from(value.as_u64()?).ok()?;
+            ["light", "dark", "contrast"].get(index).map(|theme| json!(theme))
+        });
+    "argument-string-array-unpacked":
+        "An array of one string is accepted for the string."
+        => strings(|value| match value.as_array()?.as_slice() {
+            [text] if text.is_string() => Some(text.clone()),
+            _ => None,
+        });
+    "argument-string-null-as-light": "null for a theme selects the factory theme."
+        => strings(|value| value.is_null().then(|| json!("light")));
+    "argument-string-echoed-raw": "The result repeats a string argument without escaping it."
+        => defect().on_answer_text(|cause, text, _| {
+            if let Some(hostile) = texts_of(cause.params()).find(|text| is_hostile(text)) {
+                let raw = format!(r#""text":"{hostile}: "#);
+                *text = text.replacen(r#""text":""#, &raw, 1);
+            }
+            Flow::Pass
+        });
+    "argument-string-non-bmp-unanswered":
+        "A call with a character outside the Basic Multilingual Plane is not answered."
+        => with_string(|text| text.contains(|character| character > '\u{FFFF}'), None);
+    "argument-string-control-panics": "A control character in a string argument overruns a buffer."
+        => with_string(|text| text.contains(char::is_control), Some(Act::Panic));
+    "argument-string-quote-unanswered": "A call with a quote in a string argument is not answered."
+        => with_string(|text| text.contains('"'), None);
+    "argument-error-code-internal": "A refused argument gets the code of an internal error."
+        => code_of_refusal(-32603);
+    "argument-error-code-one": "A refused argument gets the code 1." => code_of_refusal(1);
+};
 
-/// Changes what is sent for boolean arguments.
-fn booleans(change: fn(&Value) -> Value) -> Defect {
-    Defect::default().on_argument(move |property, value| {
-        Some(if property.type_name() == "boolean" {
-            change(&value)
-        } else {
-            value
-        })
+fn is_hostile(text: &str) -> bool {
+    text.contains(|character: char| character.is_control() || matches!(character, '"' | '\\'))
+}
+
+/// Takes away arguments that have a default, so that the default counts.
+fn replaced_by_default(is_such: fn(&Property, &Value) -> bool) -> Defect {
+    defect().on_argument(move |property, value| {
+        (property.default().is_none() || !is_such(property, &value)).then_some(value)
     })
 }
 
-/// Changes what is sent for string arguments without a default.
-fn strings(change: fn(&Value) -> Value) -> Defect {
-    Defect::default().on_argument(move |property, value| {
+/// Changes what is sent for boolean arguments; `None` leaves it as it is.
+fn booleans<T: Into<Value> + 'static>(change: fn(&Value) -> Option<T>) -> Defect {
+    defect().on_argument(move |property, value| {
+        let changed = change(&value).filter(|_| property.type_name() == "boolean");
+        Some(changed.map_or(value, Into::into))
+    })
+}
+
+/// Changes what is sent for string arguments without a default; `None` leaves it as it is.
+pub(super) fn strings(change: fn(&Value) -> Option<Value>) -> Defect {
+    defect().on_argument(move |property, value| {
         let is_required = property.type_name() == "string" && property.default().is_none();
-        Some(if is_required { change(&value) } else { value })
+        Some(change(&value).filter(|_| is_required).unwrap_or(value))
     })
 }
 
 /// Does something instead of a call that has an argument which the tool does not declare.
 fn with_extra(act: Option<Act>) -> Defect {
-    Defect::default().on_method("tools/call", move |payload, hands| {
-        let params = payload.get("params").unwrap_or(&Value::Null);
-        let Some(tool) = hands.tool_of(params) else {
-            return Flow::Pass;
-        };
+    instead_of_calls(act, |params, tool| {
+        let sent = params["arguments"].as_object();
         let is_declared = |name: &String| {
-            tool.properties
-                .iter()
-                .any(|property| property.name.eq_ignore_ascii_case(name))
+            let mut known = tool.iter().flat_map(|tool| tool.properties);
+            known.any(|property| property.name.eq_ignore_ascii_case(name))
         };
-        let is_extra = params["arguments"]
-            .as_object()
-            .is_some_and(|sent| !sent.keys().all(is_declared));
-        if !is_extra {
-            return Flow::Pass;
-        }
-        if let Some(act) = act.clone() {
-            hands.act(act);
-        }
-        Flow::Drop
+        tool.is_some() && sent.is_some_and(|sent| !sent.keys().all(is_declared))
     })
 }
 
 /// Does something instead of a call that has such a string argument.
 fn with_string(is_such: fn(&str) -> bool, act: Option<Act>) -> Defect {
-    Defect::default().on_method("tools/call", move |payload, hands| {
-        let arguments = payload.get("params").unwrap_or(&Value::Null)["arguments"].as_object();
-        if !arguments
-            .into_iter()
-            .flat_map(Map::values)
-            .filter_map(Value::as_str)
-            .any(is_such)
-        {
-            return Flow::Pass;
-        }
-        if let Some(act) = act.clone() {
+    instead_of_calls(act, move |params, _| texts_of(params).any(is_such))
+}
+
+/// Does something, or nothing, instead of such calls. The tool is the one that a call names, if there is one.
+fn instead_of_calls(
+    act: Option<Act>,
+    is_such: impl Fn(&Value, Option<Tool>) -> bool + 'static,
+) -> Defect {
+    defect().on_method("tools/call", move |payload, hands| {
+        let params = get(payload, "params");
+        let is_such = is_such(params, hands.tool_of(params));
+        if let Some(act) = act.clone().filter(|_| is_such) {
             hands.act(act);
         }
-        Flow::Drop
+        drop_if(is_such)
     })
+}
+
+/// The arguments of a call that are strings.
+fn texts_of(params: &Value) -> impl Iterator<Item = &str> {
+    let arguments = params["arguments"].as_object().into_iter();
+    arguments.flat_map(Map::values).filter_map(Value::as_str)
 }
 
 /// Changes the code of refusals of an argument.
 fn code_of_refusal(code: i32) -> Defect {
-    Defect::default().on_error(move |cause, error| {
+    method("tools/call").error(move |error| {
         let message = error["message"].as_str().unwrap_or_default();
-        let is_refusal = [
-            "Missing required argument",
-            "Invalid type for argument",
-            "Argument out of range",
-        ]
-        .iter()
-        .any(|start| message.starts_with(start));
-        if cause.method() == "tools/call" && is_refusal {
+        let refusals =
+            ["Missing required argument", "Invalid type for argument", "Argument out of range"];
+        if refusals.iter().any(|start| message.starts_with(start)) {
             error["code"] = json!(code);
         }
     })
-}
-
-fn is_hostile(text: &str) -> bool {
-    text.contains(|character: char| character.is_control() || matches!(character, '"' | '\\'))
 }

@@ -1,366 +1,182 @@
 //! Defects of `tools/call` apart from the arguments: the tool's name, the shape of the result.
 
-use alloc::rc::Rc;
-use core::cell::Cell;
+use reference_device::Property;
 
-use serde_json::{Map, Value, json};
+use crate::chance::Chance;
+use crate::rows::prelude::*;
 
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::{Flow, Hands, Request};
-use crate::prelude::*;
-
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "call-content-object",
-        "The content of results is one item instead of an array.",
-        || result(|_, result| result["content"] = result["content"][0].take()),
-    ),
-    mutant(
-        "call-content-missing",
-        "Results have a member `text` instead of content.",
-        || {
-            result(|_, result| {
-                result["text"] = result["content"][0]["text"].take();
-                remove(result, "content");
+pub(super) const MUTANTS: &[Row] = rows! {
+    "call-content-object": "The content of results is one item instead of an array."
+        => results(|result| result["content"] = result["content"][0].take());
+    "call-content-missing": "Results have a member `text` instead of content."
+        => results(|result| {
+            result["text"] = result["content"][0]["text"].take();
+            remove(result, "content");
+        });
+    "call-content-null": "The content of tools that return nothing is null."
+        => results(|result| if result["content"][0]["text"] == "true" {
+            result["content"] = Value::Null;
+        });
+    "call-item-type-missing": "Content items have no type."
+        => results(|result| remove(&mut result["content"][0], "type"));
+    "call-text-boolean": "The text `true` is the boolean true."
+        => results(|result| if result["content"][0]["text"] == "true" {
+            result["content"][0]["text"] = json!(true);
+        });
+    "call-text-object": "A text that is JSON is sent as JSON."
+        => results(|result| {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            if let Ok(value) = serde_json::from_str::<Value>(text) {
+                result["content"][0]["text"] = value;
+            }
+        });
+    "call-image-double-wrapped": "Results carry a picture as JSON in a string under `image`."
+        => picture(|| {
+            let inner = json!({"type": "image", "mimeType": "image/png", "data": "aQ=="});
+            json!({"type": "image", "image": inner.to_string()})
+        });
+    "call-image-without-mime": "Results carry a picture without mimeType."
+        => picture(|| json!({"type": "image", "data": "aQ=="}));
+    "call-image-data-array": "Results carry a picture whose data are numbers."
+        => picture(|| json!({"type": "image", "mimeType": "image/png", "data": [105, 0]}));
+    "call-is-error-string": "isError is the string \"false\"."
+        => results(|result| result["isError"] = json!("false"));
+    "call-is-error-number": "isError is 0." => results(|result| result["isError"] = json!(0));
+    "call-is-error-null": "isError is null." => results(|result| result["isError"] = Value::Null);
+    "call-is-error-always": "isError is true for tools without arguments that succeeded."
+        => when(|request| request.params()["arguments"].as_object().is_none_or(Map::is_empty))
+            .result(|result| if result["content"][0]["text"] == "true" {
+                result["isError"] = json!(true);
+            });
+    "call-status-fails": "get_device_status answers with isError true."
+        => tool("self.get_device_status").result(|result| result["isError"] = json!(true));
+    "call-fails-first-time": "The first call on every connection is an internal error." => {
+        let [called, seen] = shared(false);
+        method("tools/call")
+            .answer(move |payload| if payload.get("result").is_some() && !seen.replace(true) {
+                *payload = error(&payload["id"], -32603, "Busy");
             })
-        },
-    ),
-    mutant(
-        "call-content-null",
-        "The content of tools that have nothing to say is null.",
-        || {
-            result(|_, result| {
-                if result["content"][0]["text"] == "true" {
-                    result["content"] = Value::Null;
+            .disconnected(move |_| called.set(false))
+    };
+    "call-needs-arguments": "A call without arguments is refused even if the tool takes none."
+        => refused("tools/call", |params| params.is_object() && params.get("arguments").is_none());
+    "unknown-tool-false": "An unknown tool succeeds with the text `false`."
+        => unknown_tool(|id| Some(success(id, "false")));
+    "unknown-tool-apologises": "An unknown tool succeeds with an apology."
+        => unknown_tool(|id| Some(success(id, "Sorry, I do not know this tool.")));
+    "unknown-tool-silent": "A call of an unknown tool is logged and not answered."
+        => unknown_tool(|_| None);
+    "unknown-tool-silent-stalls":
+        "A call of an unknown tool is not answered, and the device stalls now and then." => {
+        let mut chance = Chance::default();
+        unknown_tool(|_| None).outbound(move |_, hands| {
+            chance.seed(hands.device.session_json());
+            if let Some(ms) = chance.stall() {
+                hands.act(Act::Pause(ms));
+            }
+            Flow::Pass
+        })
+    };
+    "unknown-tool-32000": "An unknown tool gets the code -32000." => unknown_tool_code(-32000);
+    "unknown-tool-32603": "An unknown tool gets the code of an internal error." => unknown_tool_code(-32603);
+    "unknown-tool-zero": "An unknown tool gets the code 0." => unknown_tool_code(0);
+    "tool-case-insensitive": "Tool names are compared case-insensitively."
+        => found_by(|asked, known| asked.eq_ignore_ascii_case(known));
+    "tool-trimmed": "Blanks around a tool's name are ignored."
+        => found_by(|asked, known| asked.trim() == known);
+    "tool-prefix": "Tools are compared up to the length of their name."
+        => found_by(|asked, known| asked.starts_with(known));
+    "tool-name-missing-succeeds": "A call that names no tool succeeds without doing anything."
+        => succeeds(|params| params.is_object() && params.get("name").is_none());
+    "tool-name-default": "A call that names no tool returns the status."
+        => defect().on_call(|params, _| if params.get("name").is_none() {
+            params["name"] = json!("self.get_device_status");
+            remove(params, "arguments");
+        });
+    "tool-name-number": "A call whose tool name is not a string succeeds without doing anything."
+        => succeeds(|params| params.get("name").is_some_and(|name| !name.is_string()));
+    "tool-name-array": "The tool is also found if its name is inside an array or an object."
+        => defect().on_call(|params, _| {
+            let inner = match &params["name"] {
+                Value::Array(names) => names.first().cloned(),
+                Value::Object(names) => names.values().next().cloned(),
+                Value::Number(_) | Value::Bool(_) => Some(json!("self.get_device_status")),
+                _ => None,
+            };
+            if let Some(inner) = inner {
+                params["name"] = inner;
+            }
+        });
+    "call-arguments-unchecked": "A call whose arguments are not an object succeeds without doing anything."
+        => succeeds(|params| {
+            params.get("arguments").is_some_and(|arguments| !arguments.is_object())
+        });
+    "call-arguments-positional": "An array of arguments is used by position."
+        => defect().on_call(|params, hands| if let Value::Array(values) = &params["arguments"] {
+            params["arguments"] = by_position(hands, params, values);
+        });
+    "call-arguments-bare": "A bare number or string is used as the first argument."
+        => defect().on_call(|params, hands| {
+            let bare = match &params["arguments"] {
+                Value::Number(number) => Value::Number(number.clone()),
+                Value::String(text) => {
+                    text.parse::<i64>().map_or_else(|_| json!(text), Value::from)
                 }
-            })
-        },
-    ),
-    mutant(
-        "call-item-type-missing",
-        "Content items have no type.",
-        || result(|_, result| remove(&mut result["content"][0], "type")),
-    ),
-    mutant(
-        "call-text-boolean",
-        "The text `true` is the boolean true.",
-        || {
-            result(|_, result| {
-                if result["content"][0]["text"] == "true" {
-                    result["content"][0]["text"] = json!(true);
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-text-object",
-        "A text that is JSON is given as JSON.",
-        || {
-            result(|_, result| {
-                let text = result["content"][0]["text"].as_str().unwrap_or_default();
-                if let Ok(value) = serde_json::from_str::<Value>(text) {
-                    result["content"][0]["text"] = value;
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-image-double-wrapped",
-        "Results carry a picture as JSON in a string under `image`.",
-        || {
-            image(
-                || json!({"type": "image", "image": json!({"type": "image", "mimeType": "image/png", "data": "aQ=="}).to_string()}),
-            )
-        },
-    ),
-    mutant(
-        "call-image-without-mime",
-        "Results carry a picture without mimeType.",
-        || image(|| json!({"type": "image", "data": "aQ=="})),
-    ),
-    mutant(
-        "call-image-data-array",
-        "Results carry a picture whose data are numbers.",
-        || image(|| json!({"type": "image", "mimeType": "image/png", "data": [105, 0]})),
-    ),
-    mutant(
-        "call-is-error-string",
-        "isError is the string \"false\".",
-        || result(|_, result| result["isError"] = json!("false")),
-    ),
-    mutant("call-is-error-number", "isError is 0.", || {
-        result(|_, result| result["isError"] = json!(0))
-    }),
-    mutant("call-is-error-null", "isError is null.", || {
-        result(|_, result| result["isError"] = Value::Null)
-    }),
-    mutant(
-        "call-is-error-always",
-        "isError is true for tools without arguments that did what they should.",
-        || {
-            result(|request, result| {
-                if request.params()["arguments"]
-                    .as_object()
-                    .is_none_or(Map::is_empty)
-                    && result["content"][0]["text"] == "true"
-                {
-                    result["isError"] = json!(true);
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-status-fails",
-        "get_device_status answers with isError true.",
-        || {
-            result(|request, result| {
-                if request.tool() == "self.get_device_status" {
-                    result["isError"] = json!(true);
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-fails-first-time",
-        "The first call on every connection is an internal error.",
-        || {
-            let called = Rc::new(Cell::new(false));
-            let seen = Rc::clone(&called);
-            Defect::default()
-                .on_answer(move |cause, payload, _| {
-                    if cause.method() == "tools/call"
-                        && payload.get("result").is_some()
-                        && !seen.replace(true)
-                    {
-                        remove(payload, "result");
-                        payload["error"] = json!({"code": -32603, "message": "Busy"});
-                    }
-                    Flow::Pass
-                })
-                .disconnected(move |_| called.set(false))
-        },
-    ),
-    mutant(
-        "call-needs-arguments",
-        "A call without arguments is refused even if the tool takes none.",
-        || refused(|params| params.get("arguments").is_none()),
-    ),
-    mutant(
-        "unknown-tool-false",
-        "An unknown tool succeeds with the text `false`.",
-        || unknown_tool(|id| Some(success(id, "false"))),
-    ),
-    mutant(
-        "unknown-tool-apologises",
-        "An unknown tool succeeds with an apology.",
-        || unknown_tool(|id| Some(success(id, "Sorry, I do not know this tool."))),
-    ),
-    mutant(
-        "unknown-tool-silent",
-        "A call of an unknown tool is logged and not answered.",
-        || unknown_tool(|_| None),
-    ),
-    mutant(
-        "unknown-tool-32000",
-        "An unknown tool gets the code -32000.",
-        || unknown_tool_code(-32000),
-    ),
-    mutant(
-        "unknown-tool-32603",
-        "An unknown tool is an internal error.",
-        || unknown_tool_code(-32603),
-    ),
-    mutant(
-        "unknown-tool-zero",
-        "An unknown tool gets the code 0.",
-        || unknown_tool_code(0),
-    ),
-    mutant(
-        "tool-case-insensitive",
-        "Tools are found whatever the case of their name.",
-        || found_by(|asked, known| asked.eq_ignore_ascii_case(known)),
-    ),
-    mutant(
-        "tool-trimmed",
-        "Blanks around a tool's name are cut off.",
-        || found_by(|asked, known| asked.trim() == known),
-    ),
-    mutant(
-        "tool-prefix",
-        "Tools are compared up to the length of their name.",
-        || found_by(|asked, known| asked.starts_with(known)),
-    ),
-    mutant(
-        "tool-name-missing-succeeds",
-        "A call that names no tool succeeds without doing anything.",
-        || answered(|params| params.get("name").is_none()),
-    ),
-    mutant(
-        "tool-name-default",
-        "A call that names no tool shows the status.",
-        || {
-            Defect::default().on_call(|params, _| {
-                if params.get("name").is_none() {
-                    params["name"] = json!("self.get_device_status");
-                    remove(params, "arguments");
-                }
-            })
-        },
-    ),
-    mutant(
-        "tool-name-number",
-        "A tool's name that is no string succeeds without doing anything.",
-        || answered(|params| params.get("name").is_some_and(|name| !name.is_string())),
-    ),
-    mutant(
-        "tool-name-array",
-        "The tool is also found when its name stands in an array or an object.",
-        || {
-            Defect::default().on_call(|params, _| {
-                let inner = match &params["name"] {
-                    Value::Array(names) => names.first().cloned(),
-                    Value::Object(names) => names.values().next().cloned(),
-                    Value::Number(_) | Value::Bool(_) => Some(json!("self.get_device_status")),
-                    _ => None,
-                };
-                if let Some(inner) = inner {
-                    params["name"] = inner;
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-arguments-unchecked",
-        "Arguments that are no object succeed without doing anything.",
-        || {
-            answered(|params| {
-                params
-                    .get("arguments")
-                    .is_some_and(|arguments| !arguments.is_object())
-            })
-        },
-    ),
-    mutant(
-        "call-arguments-positional",
-        "An array of arguments is taken by position.",
-        || {
-            Defect::default().on_call(|params, hands| {
-                if let Value::Array(values) = &params["arguments"] {
-                    params["arguments"] = by_position(hands, params, values);
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-arguments-bare",
-        "A bare number or string is taken for the first argument.",
-        || {
-            Defect::default().on_call(|params, hands| {
-                let bare = match &params["arguments"] {
-                    Value::Number(number) => Value::Number(number.clone()),
-                    Value::String(text) => text
-                        .parse::<i64>()
-                        .map_or_else(|_| json!(text), |number| json!(number)),
-                    _ => return,
-                };
-                params["arguments"] = by_position(hands, params, &[bare]);
-            })
-        },
-    ),
-    mutant(
-        "call-arguments-string-parsed",
-        "Arguments that are a string are parsed, and taken for none if they do not parse.",
-        || {
-            Defect::default().on_call(|params, hands| {
-                if let Value::String(text) = &params["arguments"] {
-                    let parsed = serde_json::from_str::<Value>(text)
-                        .ok()
-                        .filter(Value::is_object);
-                    params["arguments"] =
-                        parsed.unwrap_or_else(|| by_position(hands, params, &[json!(0)]));
-                }
-            })
-        },
-    ),
-    mutant(
-        "call-arguments-null-accepted",
-        "Arguments that are no object are taken for the least values.",
-        || {
-            Defect::default().on_call(|params, hands| {
-                if params
-                    .get("arguments")
-                    .is_some_and(|arguments| !arguments.is_object())
-                {
-                    params["arguments"] = least(hands, params);
-                }
-            })
-        },
-    ),
-    mutant("call-meta-refused", "A call with _meta is refused.", || {
-        refused(|params| params.get("_meta").is_some())
-    }),
-    mutant(
-        "call-without-params-succeeds",
-        "A call without params succeeds without doing anything.",
-        || {
-            Defect::default().on_method("tools/call", |payload, hands| {
-                if payload.contains_key("params") {
-                    return Flow::Pass;
-                }
-                respond(payload, hands)
-            })
-        },
-    ),
-];
+                _ => return,
+            };
+            params["arguments"] = by_position(hands, params, &[bare]);
+        });
+    "call-arguments-string-parsed":
+        "Arguments that are a string are parsed, and ignored if they do not parse."
+        => defect().on_call(|params, hands| if let Value::String(text) = &params["arguments"] {
+            let parsed = serde_json::from_str(text).ok().filter(Value::is_object);
+            let parsed = parsed.unwrap_or_else(|| by_position(hands, params, &[json!(0)]));
+            params["arguments"] = parsed;
+        });
+    "call-arguments-null-accepted": "Arguments that are not an object are replaced by the smallest values."
+        => defect().on_call(|params, hands| {
+            let arguments = params.get("arguments");
+            if arguments.is_some_and(|arguments| !arguments.is_object()) {
+                params["arguments"] = least(hands, params);
+            }
+        });
+    "call-meta-refused": "A call with _meta is refused."
+        => refused("tools/call", |params| params.get("_meta").is_some());
+    "call-without-params-succeeds": "A call without params succeeds without doing anything."
+        => defect().on_method("tools/call", |payload, hands| {
+            reply_if(!payload.contains_key("params"), payload, hands, |id| success(id, "true"))
+        });
+};
 
 /// Edits the results of calls.
-fn result(edit: fn(&Request, &mut Value)) -> Defect {
-    Defect::default().on_result("tools/call", edit)
+fn results(edit: fn(&mut Value)) -> Defect {
+    method("tools/call").result(edit)
 }
 
 /// Adds a picture to the results of calls.
-fn image(item: fn() -> Value) -> Defect {
-    Defect::default().on_result("tools/call", move |_, result| {
+fn picture(item: fn() -> Value) -> Defect {
+    method("tools/call").result(move |result| {
         if let Some(content) = result["content"].as_array_mut() {
             content.push(item());
         }
     })
 }
 
-fn remove(object: &mut Value, member: &str) {
-    object.as_object_mut().map(|object| object.remove(member));
-}
-
 fn success(id: &Value, text: &str) -> Value {
-    json!({
-        "jsonrpc": "2.0",
-        "id": id,
-        "result": {"content": [{"type": "text", "text": text}], "isError": false},
-    })
+    result(id, text_result(text))
 }
 
-/// Answers `true` in the place of the device, if the message has an id to answer to.
-fn respond(payload: &Map<String, Value>, hands: &mut Hands) -> Flow {
-    match payload.get("id") {
-        Some(id) if id.is_i64() => {
-            hands.send_payload(&success(id, "true"));
-            Flow::Drop
-        }
-        _ => Flow::Pass,
-    }
+/// Answers some calls with success and does nothing.
+fn succeeds(is_such: fn(&Value) -> bool) -> Defect {
+    answered("tools/call", is_such, |id| success(id, "true"))
 }
 
 /// Sees calls of tools that do not exist. `None` is no answer.
 fn unknown_tool(answer: fn(&Value) -> Option<Value>) -> Defect {
-    Defect::default().on_method("tools/call", move |payload, hands| {
-        let name = payload.get("params").unwrap_or(&Value::Null)["name"]
-            .as_str()
-            .unwrap_or_default();
-        let Some(id) = payload.get("id").filter(|id| id.is_i64()) else {
-            return Flow::Pass;
-        };
-        if name.is_empty() || hands.device.registry().find(name).is_some() {
+    defect().on_method("tools/call", move |payload, hands| {
+        let name = get(payload, "params")["name"].as_str().unwrap_or_default();
+        let id = get(payload, "id");
+        if !id.is_i64() || name.is_empty() || hands.device.registry().find(name).is_some() {
             return Flow::Pass;
         }
         if let Some(answer) = answer(id) {
@@ -371,11 +187,9 @@ fn unknown_tool(answer: fn(&Value) -> Option<Value>) -> Defect {
 }
 
 fn unknown_tool_code(code: i32) -> Defect {
-    Defect::default().on_error(move |cause, error| {
-        let is_unknown = error["message"]
-            .as_str()
-            .is_some_and(|message| message.starts_with("Unknown tool"));
-        if cause.method() == "tools/call" && is_unknown {
+    method("tools/call").error(move |error| {
+        let message = error["message"].as_str().unwrap_or_default();
+        if message.starts_with("Unknown tool") {
             error["code"] = json!(code);
         }
     })
@@ -383,69 +197,25 @@ fn unknown_tool_code(code: i32) -> Defect {
 
 /// Finds tools by another rule than equality.
 fn found_by(is_same: fn(&str, &str) -> bool) -> Defect {
-    Defect::default().on_call(move |params, hands| {
-        let Some(asked) = params["name"].as_str() else {
-            return;
-        };
-        let known = hands
-            .device
-            .registry()
-            .tools()
-            .find(|tool| is_same(asked, tool.name));
-        if let Some(known) = known {
+    defect().on_call(move |params, hands| {
+        let asked = params["name"].as_str().unwrap_or_default();
+        let mut tools = hands.device.registry().tools();
+        if let Some(known) = tools.find(|tool| is_same(asked, tool.name)) {
             params["name"] = json!(known.name);
-        }
-    })
-}
-
-/// Answers some calls with success and does nothing.
-fn answered(is_such: fn(&Value) -> bool) -> Defect {
-    Defect::default().on_method("tools/call", move |payload, hands| {
-        if payload
-            .get("params")
-            .is_some_and(|params| params.is_object() && is_such(params))
-        {
-            return respond(payload, hands);
-        }
-        Flow::Pass
-    })
-}
-
-/// Refuses some calls.
-fn refused(is_refused: fn(&Value) -> bool) -> Defect {
-    Defect::default().on_method("tools/call", move |payload, hands| {
-        let is_such = payload
-            .get("params")
-            .is_some_and(|params| params.is_object() && is_refused(params));
-        match payload.get("id") {
-            Some(id) if id.is_i64() && is_such => {
-                let error = json!({"code": -32602, "message": "Invalid params"});
-                hands.send_payload(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
-                Flow::Drop
-            }
-            _ => Flow::Pass,
         }
     })
 }
 
 /// Arguments for the called tool from values without names.
 fn by_position(hands: &Hands, params: &Value, values: &[Value]) -> Value {
-    let properties = hands
-        .tool_of(params)
-        .map_or(&[][..], |tool| tool.properties);
-    let named = properties
-        .iter()
-        .zip(values)
-        .map(|(property, value)| (property.name.to_string(), value.clone()));
+    let properties = properties(hands, params).iter().zip(values);
+    let named = properties.map(|(property, value)| (property.name.to_string(), value.clone()));
     Value::Object(named.collect())
 }
 
 /// The least value of every argument of the called tool.
 fn least(hands: &Hands, params: &Value) -> Value {
-    let properties = hands
-        .tool_of(params)
-        .map_or(&[][..], |tool| tool.properties);
-    let named = properties.iter().map(|property| {
+    let named = properties(hands, params).iter().map(|property| {
         let value = match property.type_name() {
             "boolean" => json!(false),
             "string" => json!(""),
@@ -454,4 +224,8 @@ fn least(hands: &Hands, params: &Value) -> Value {
         (property.name.to_string(), value)
     });
     Value::Object(named.collect())
+}
+
+fn properties(hands: &Hands, params: &Value) -> &'static [Property] {
+    hands.tool_of(params).map_or(&[], |tool| tool.properties)
 }

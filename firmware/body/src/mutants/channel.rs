@@ -1,106 +1,43 @@
 //! Defects of the audio channel over UDP.
 
-use serde_json::Value;
-
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::Flow;
-use crate::prelude::*;
+use crate::rows::prelude::*;
 
 /// Bytes of a datagram's header.
 const HEADER: usize = 16;
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "channel-type-zero",
-        "Audio datagrams begin with 0 instead of 1.",
-        || each(|bytes| bytes[0] = 0),
-    ),
-    mutant(
-        "channel-flags-lost",
-        "The flags of the server's nonce are not kept.",
-        || each(|bytes| bytes[1] ^= 0x55),
-    ),
-    mutant(
-        "channel-ssrc-zero",
-        "The source in audio datagrams is 0 instead of the server's.",
-        || each(|bytes| bytes[4..8].fill(0)),
-    ),
-    mutant(
-        "channel-ssrc-reversed",
-        "The source in audio datagrams has the other byte order.",
-        || each(|bytes| bytes[4..8].reverse()),
-    ),
-    mutant(
-        "channel-length-reversed",
-        "The length in audio datagrams has the other byte order.",
-        || each(|bytes| bytes[2..4].reverse()),
-    ),
-    mutant(
-        "channel-length-with-header",
-        "The length in audio datagrams counts the header.",
-        || {
-            each(|bytes| {
-                let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-                bytes[2..4].copy_from_slice(&length.to_be_bytes());
-            })
-        },
-    ),
-    mutant(
-        "channel-length-zero",
-        "The length in audio datagrams is 0.",
-        || each(|bytes| bytes[2..4].fill(0)),
-    ),
-    mutant(
-        "channel-header-missing",
-        "Audio datagrams have no header.",
-        || each(|bytes| drop(bytes.drain(..HEADER))),
-    ),
-    mutant(
-        "channel-padded",
-        "Audio datagrams are filled up to a multiple of 16 bytes.",
-        || each(|bytes| bytes.resize(bytes.len().next_multiple_of(16), 0)),
-    ),
-    mutant(
-        "channel-cut",
-        "Audio datagrams lose their last byte.",
-        || each(|bytes| bytes.truncate(bytes.len() - 1)),
-    ),
-    mutant(
-        "channel-sequence-from-zero",
-        "The sequence of audio datagrams starts at 0.",
-        || sequence(|number| number - 1),
-    ),
-    mutant(
-        "channel-sequence-constant",
-        "The sequence of audio datagrams is always 1.",
-        || sequence(|_| 1),
-    ),
-    mutant(
-        "channel-sequence-reversed",
-        "The sequence of audio datagrams has the other byte order.",
-        || sequence(u32::swap_bytes),
-    ),
-    mutant(
-        "channel-sequence-steps-back",
-        "Every second audio datagram steps back in the sequence.",
-        || sequence(|number| ((number - 1) ^ 1) + 1),
-    ),
-    mutant(
-        "channel-never-stops",
-        "The server's goodbye does not stop the audio.",
-        || {
-            Defect::default().on_envelope(|envelope, hands| {
-                let is_goodbye = envelope.get("type").and_then(Value::as_str) == Some("goodbye");
-                if is_goodbye && hands.over_mqtt() {
-                    Flow::Drop
-                } else {
-                    Flow::Pass
-                }
-            })
-        },
-    ),
-];
+pub(super) const MUTANTS: &[Row] = rows! {
+    "channel-type-zero": "Audio datagrams begin with 0 instead of 1." => each(|bytes| bytes[0] = 0);
+    "channel-flags-lost": "The flags of the server's nonce are not kept."
+        => each(|bytes| bytes[1] ^= 0x55);
+    "channel-ssrc-zero": "The source in audio datagrams is 0 instead of the server's."
+        => each(|bytes| bytes[4..8].fill(0));
+    "channel-ssrc-reversed": "The source in audio datagrams has the wrong byte order."
+        => each(|bytes| bytes[4..8].reverse());
+    "channel-length-reversed": "The length in audio datagrams has the wrong byte order."
+        => each(|bytes| bytes[2..4].reverse());
+    "channel-length-with-header": "The length in audio datagrams counts the header."
+        => each(|bytes| {
+            let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+            bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        });
+    "channel-length-zero": "The length in audio datagrams is 0."
+        => each(|bytes| bytes[2..4].fill(0));
+    "channel-header-missing": "Audio datagrams have no header."
+        => each(|bytes| drop(bytes.drain(..HEADER)));
+    "channel-padded": "Audio datagrams are padded to a multiple of 16 bytes."
+        => each(|bytes| bytes.resize(bytes.len().next_multiple_of(16), 0));
+    "channel-cut": "Audio datagrams lose their last byte."
+        => each(|bytes| bytes.truncate(bytes.len() - 1));
+    "channel-sequence-from-zero": "The sequence of audio datagrams starts at 0."
+        => sequence(|number| number - 1);
+    "channel-sequence-constant": "The sequence of audio datagrams is always 1." => sequence(|_| 1);
+    "channel-sequence-reversed": "The sequence of audio datagrams has the wrong byte order."
+        => sequence(u32::swap_bytes);
+    "channel-sequence-steps-back": "Every second audio datagram steps back in the sequence."
+        => sequence(|number| ((number - 1) ^ 1) + 1);
+    "channel-never-stops": "The server's goodbye does not stop the audio."
+        => arriving("goodbye", |_, hands| drop_if(hands.over_mqtt()));
+};
 
 fn each(change: fn(&mut Vec<u8>)) -> Defect {
     Defect::default().datagram(move |bytes| {

@@ -1,142 +1,71 @@
 //! Defects that show at the end of an audio channel and across connections to a broker.
 
-use alloc::rc::Rc;
-use core::cell::{Cell, RefCell};
+use crate::rows::prelude::*;
 
-use serde_json::{Map, Value, json};
-
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::{Act, Flow, Hands};
-use crate::prelude::*;
-
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "session-goodbye-deaf",
-        "After the server's goodbye MCP is not answered any more.",
-        || {
-            let is_over = Rc::new(Cell::new(false));
-            let over = Rc::clone(&is_over);
-            Defect::default()
-                .on_envelope(move |envelope, hands| {
-                    if is_goodbye(envelope, hands) && is_current(envelope, hands) {
-                        is_over.set(true);
-                    }
-                    if is_over.get() && kind(envelope) == "mcp" {
-                        Flow::Drop
-                    } else {
-                        Flow::Pass
-                    }
-                })
-                .disconnected(move |_| over.set(false))
-        },
-    ),
-    mutant(
-        "session-goodbye-crash",
-        "The server's goodbye crashes the device.",
-        || {
-            Defect::default().on_envelope(|envelope, hands| {
-                if is_goodbye(envelope, hands) && is_current(envelope, hands) {
-                    hands.act(Act::Panic);
-                    return Flow::Drop;
-                }
-                Flow::Pass
+pub(super) const MUTANTS: &[Row] = rows! {
+    "session-goodbye-deaf": "After the server's goodbye MCP is no longer answered." => {
+        let [is_over, over] = shared(false);
+        defect()
+            .on_envelope(move |envelope, hands| {
+                is_over.set(is_over.get() || ends(envelope, hands));
+                drop_if(is_over.get() && get(envelope, "type") == "mcp")
             })
-        },
-    ),
-    mutant(
-        "session-goodbye-hangs",
-        "The device hangs when the server says goodbye.",
-        || {
-            Defect::default().on_envelope(|envelope, hands| {
-                if is_goodbye(envelope, hands) && is_current(envelope, hands) {
-                    hands.act(Act::Hang);
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "session-goodbye-foreign-obeyed",
-        "A goodbye with another session id closes the channel.",
-        || {
-            Defect::default().on_envelope(|envelope, hands| {
-                if is_goodbye(envelope, hands) {
-                    let own = serde_json::from_str(hands.device.session_json());
-                    envelope.insert("session_id".to_string(), own.unwrap_or_default());
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "session-goodbye-foreign-adopted",
-        "A goodbye with another session id changes the id of the session.",
-        || {
-            let adopted = Rc::new(RefCell::new(None::<String>));
-            let sent = Rc::clone(&adopted);
-            Defect::default()
-                .on_envelope(move |envelope, hands| {
-                    if is_goodbye(envelope, hands) && !is_current(envelope, hands) {
-                        let id = envelope.get("session_id").and_then(Value::as_str);
-                        *adopted.borrow_mut() = id.map(str::to_string);
-                    }
-                    Flow::Pass
-                })
-                .on_message(move |kind, envelope, _| {
-                    if kind == "mcp"
-                        && let Some(id) = &*sent.borrow()
-                    {
-                        envelope["session_id"] = json!(id);
-                    }
-                    Flow::Pass
-                })
-        },
-    ),
-    mutant(
-        "session-mqtt-id-missing",
-        "Over MQTT answers carry an empty session id.",
-        || {
-            Defect::default().on_message(|kind, envelope, hands| {
-                if kind == "mcp" && hands.over_mqtt() {
-                    envelope["session_id"] = json!("");
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "session-mqtt-id-kept",
-        "After a new connection to the broker the first session id is used on.",
-        || {
-            let mut first = None;
-            Defect::default().on_message(move |kind, envelope, hands| {
-                if kind == "mcp" && hands.over_mqtt() {
-                    if first.is_none() && envelope["session_id"] != "" {
-                        first = Some(envelope["session_id"].clone());
-                    }
-                    if let Some(first) = &first {
-                        envelope["session_id"] = first.clone();
-                    }
-                }
-                Flow::Pass
-            })
-        },
-    ),
-];
-
-fn kind(envelope: &Map<String, Value>) -> &str {
-    let kind = envelope.get("type").and_then(Value::as_str);
-    kind.unwrap_or_default()
-}
+            .disconnected(move |_| over.set(false))
+    };
+    "session-goodbye-crash": "The server's goodbye crashes the device."
+        => defect().on_envelope(|envelope, hands| act_if(ends(envelope, hands), Act::Panic, hands));
+    "session-goodbye-hangs": "The device hangs when the server sends goodbye."
+        => defect().on_envelope(|envelope, hands| {
+            act_if(ends(envelope, hands), Act::Hang, hands);
+            Flow::Pass
+        });
+    "session-goodbye-foreign-obeyed": "A goodbye with a different session id closes the channel."
+        => defect().on_envelope(|envelope, hands| {
+            if is_goodbye(envelope, hands) {
+                set(envelope, "session_id", session_id(hands));
+            }
+            Flow::Pass
+        });
+    "session-goodbye-foreign-adopted":
+        "A goodbye with a different session id changes the id of the session." => {
+        let adopted = Rc::new(RefCell::new(None));
+        let sent = Rc::clone(&adopted);
+        messages("mcp", move |envelope, _| if let Some(id) = &*sent.borrow() {
+            envelope["session_id"] = json!(id);
+        })
+        .on_envelope(move |envelope, hands| {
+            if is_goodbye(envelope, hands) && !ends(envelope, hands) {
+                *adopted.borrow_mut() = get(envelope, "session_id").as_str().map(str::to_string);
+            }
+            Flow::Pass
+        })
+    };
+    "session-mqtt-id-missing": "Over MQTT answers carry an empty session id."
+        => messages("mcp", |envelope, hands| if hands.over_mqtt() {
+            envelope["session_id"] = json!("");
+        });
+    "session-mqtt-id-kept":
+        "After a new connection to the broker the first session id is still used." => {
+        let mut first = None;
+        messages("mcp", move |envelope, hands| {
+            if hands.over_mqtt() && (first.is_some() || envelope["session_id"] != "") {
+                envelope["session_id"] =
+                    first.get_or_insert_with(|| envelope["session_id"].clone()).clone();
+            }
+        })
+    };
+};
 
 /// Over WebSocket the word means nothing.
 fn is_goodbye(envelope: &Map<String, Value>, hands: &Hands) -> bool {
-    hands.over_mqtt() && kind(envelope) == "goodbye"
+    hands.over_mqtt() && get(envelope, "type") == "goodbye"
 }
 
-/// Whether a message names the session of the device.
-fn is_current(envelope: &Map<String, Value>, hands: &Hands) -> bool {
-    let own = serde_json::from_str::<Value>(hands.device.session_json()).ok();
-    envelope.get("session_id") == own.as_ref()
+/// Whether a message ends the session of the device.
+fn ends(envelope: &Map<String, Value>, hands: &Hands) -> bool {
+    is_goodbye(envelope, hands) && envelope.get("session_id") == Some(&session_id(hands))
+}
+
+fn session_id(hands: &Hands) -> Value {
+    serde_json::from_str(hands.device.session_json()).unwrap_or_default()
 }

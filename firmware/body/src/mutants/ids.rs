@@ -1,259 +1,99 @@
 //! Defects of the id: what is echoed, and what is taken for an id.
 
-use serde_json::{Value, json};
-
-use super::{Mutant, mutant};
-use crate::defect::Defect;
 use crate::float::round;
-use crate::hooks::Flow;
-use crate::prelude::*;
+use crate::rows::prelude::*;
 
 /// An id that stands for a forbidden one while the device handles the request.
 const STAND_IN: u64 = 0x6d63_7068_696c_0001;
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "id-int32-saturated",
-        "Ids are stored in an `int` and saturate at 2147483647.",
-        || echo(|id| integer(id).map(|id| json!(id.clamp(i32::MIN.into(), i32::MAX.into())))),
-    ),
-    mutant(
-        "id-int32-wrapped",
-        "Ids are cast to 32 bits and lose what is above.",
-        || echo(|id| integer(id).map(|id| json!(id as i32))),
-    ),
-    mutant(
-        "id-above-int32-dropped",
-        "Ids above 2147483647 are taken for invalid and not answered.",
-        || dropped(|id| integer(id).is_some_and(|id| id > i128::from(i32::MAX))),
-    ),
-    mutant(
-        "id-uint32-wrapped",
-        "Ids are stored in an `unsigned` and negative ones come back huge.",
-        || echo(|id| integer(id).filter(|id| *id < 0).map(|id| json!(id as u32))),
-    ),
-    mutant(
-        "id-single-precision",
-        "Ids go through a `float` and are exact up to 2^24 only.",
-        || echo(|id| integer(id).map(|id| json!(id as f32 as i64))),
-    ),
-    mutant(
-        "id-double-precision",
-        "Ids go through a `double` and lose the last digit above 2^53.",
-        || echo(|id| integer(id).map(|id| json!(id as f64 as i64))),
-    ),
-    mutant(
-        "id-as-string",
-        "Ids above 2147483647 come back as strings.",
-        || {
-            echo(|id| {
-                integer(id)
-                    .filter(|id| *id > i128::from(i32::MAX))
-                    .map(|id| json!(id.to_string()))
-            })
-        },
-    ),
-    mutant(
-        "id-negative-positive",
-        "Negative ids come back without their sign.",
-        || {
-            echo(|id| {
-                integer(id)
-                    .filter(|id| *id < 0)
-                    .map(|id| json!(id.unsigned_abs() as u64))
-            })
-        },
-    ),
-    mutant(
-        "id-negative-dropped",
-        "Requests with a negative id are not answered.",
-        || dropped(|id| integer(id).is_some_and(|id| id < 0)),
-    ),
-    mutant(
-        "id-zero-missing",
-        "Id 0 is taken for no id, and the request for a notification.",
-        || dropped(|id| id == &json!(0)),
-    ),
-    mutant("id-zero-null", "Id 0 comes back as null.", || {
-        echo(|id| (id == &json!(0)).then_some(Value::Null))
-    }),
-    mutant(
-        "id-int32-max-refused",
-        "Id 2147483647 is kept for internal use and refused.",
-        || dropped(|id| id == &json!(i32::MAX)),
-    ),
-    mutant("id-error-null", "Error answers have the id null.", || {
-        error_id(|_| Value::Null)
-    }),
-    mutant("id-error-zero", "Error answers have the id 0.", || {
-        error_id(|_| json!(0))
-    }),
-    mutant("id-error-missing", "Error answers have no id.", || {
-        Defect::default().on_answer(|_, payload, _| {
-            if payload.get("error").is_some() {
-                payload.as_object_mut().map(|payload| payload.remove("id"));
+pub(super) const MUTANTS: &[Row] = rows! {
+    "id-int32-saturated": "Ids are stored in an `int` and saturate at 2147483647."
+        => echo(|id| integer(id).map(|id| json!(id.clamp(i32::MIN.into(), i32::MAX.into()))));
+    "id-int32-wrapped": "Ids are cast to 32 bits and lose the higher bits."
+        => echo(|id| integer(id).map(|id| json!(id as i32)));
+    "id-above-int32-dropped": "Ids above 2147483647 are treated as invalid and not answered."
+        => dropped(|id| integer(id).is_some_and(|id| id > INT_MAX));
+    "id-uint32-wrapped": "Ids are stored in an `unsigned` and negative ones come back huge."
+        => echo(|id| negative(id).map(|id| json!(id as u32)));
+    "id-single-precision": "Ids go through a `float` and are exact only up to 2^24."
+        => echo(|id| integer(id).map(|id| json!(id as f32 as i64)));
+    "id-double-precision": "Ids go through a `double` and lose the last digit above 2^53."
+        => echo(|id| integer(id).map(|id| json!(id as f64 as i64)));
+    "id-as-string": "Ids above 2147483647 come back as strings."
+        => echo(|id| integer(id).filter(|id| *id > INT_MAX).map(|id| json!(id.to_string())));
+    "id-negative-positive": "Negative ids come back without their sign."
+        => echo(|id| negative(id).map(|id| json!(-id as u64)));
+    "id-negative-dropped": "Requests with a negative id are not answered."
+        => dropped(|id| negative(id).is_some());
+    "id-zero-missing": "Id 0 is treated as no id, and the request as a notification."
+        => dropped(|id| id == &json!(0));
+    "id-zero-null": "Id 0 comes back as null."
+        => echo(|id| (id == &json!(0)).then_some(Value::Null));
+    "id-int32-max-refused": "Id 2147483647 is reserved for internal use and refused."
+        => dropped(|id| id == &json!(i32::MAX));
+    "id-error-null": "Error answers have the id null."
+        => refusals(|payload| payload["id"] = Value::Null);
+    "id-error-zero": "Error answers have the id 0." => refusals(|payload| payload["id"] = json!(0));
+    "id-error-missing": "Error answers have no id." => refusals(|payload| remove(payload, "id"));
+    "id-previous": "The second list answer and later ones have the id of the first." => {
+        let mut first = None;
+        method("tools/list").answer(move |payload| {
+            payload["id"] = first.get_or_insert_with(|| payload["id"].clone()).clone();
+        })
+    };
+    "id-fraction-truncated": "A fractional id loses its fraction: 1.9 is answered as 1."
+        => accepted(|id| id.as_f64().filter(|_| id.is_f64()).map(|id| json!(id as i64)));
+    "id-fraction-rounded": "A fractional id is rounded: 1.9 is answered as 2."
+        => accepted(|id| id.as_f64().filter(|_| id.is_f64()).map(|id| json!(round(id) as i64)));
+    "id-string-answered": "A string id is accepted and echoed."
+        => answered_as_sent(Value::is_string);
+    "id-string-answered-late": "A string id is accepted, and answered 300 ms later." => {
+        let executed = stand_in(Value::is_string);
+        executed.on_answer(|cause, payload, hands| {
+            if payload["id"] != json!(STAND_IN) {
+                return Flow::Pass;
+            }
+            payload["id"] = cause.id().clone();
+            let text = hands.envelope(payload);
+            hands.send_later(300, text);
+            Flow::Drop
+        })
+    };
+    "id-string-as-number": "A string id is answered with the number that it contains."
+        => accepted(|id| id.as_str().map(|id| json!(id.parse::<i64>().unwrap_or(0))));
+    "id-numeric-string-as-number": "The id \"42\" is answered with the number 42."
+        => accepted(|id| id.as_str()?.parse::<i64>().ok().map(|id| json!(id)));
+    "id-numeric-string-answered": "An id of digits in quotes is accepted and echoed."
+        => answered_as_sent(|id| id.as_str().is_some_and(|id| id.parse::<i64>().is_ok()));
+    "id-string-hangs": "A request with a string id makes the device hang."
+        => when(|request| request.id().is_string()).instead(Act::Hang);
+    "id-string-executed": "A call with a string id is executed, though not answered."
+        => stand_in(Value::is_string)
+            .on_answer(|_, payload, _| drop_if(payload["id"] == json!(STAND_IN)));
+    "id-string-null-result": "A string id is accepted and answered with the id null."
+        => answered_as(Value::is_string, |_| Value::Null);
+    "id-string-not-logged": "A string id is ignored without a line on the console."
+        => unprinted(|line| line.contains("MCP: Invalid id for method"));
+    "id-string-logged-without-method": "The line about an invalid id does not name the method."
+        => defect().console(|line| {
+            if let Some(at) = line.find("Invalid id for method") {
+                line.truncate(at + "Invalid id".len());
             }
             Flow::Pass
-        })
-    }),
-    mutant(
-        "id-previous",
-        "The second list answer and later ones have the id of the first.",
-        || {
-            let mut first = None;
-            Defect::default().on_answer(move |cause, payload, _| {
-                if cause.method() == "tools/list" {
-                    payload["id"] = first.get_or_insert_with(|| payload["id"].clone()).clone();
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "id-fraction-truncated",
-        "A fractional id loses its fraction: 1.9 is answered as 1.",
-        || {
-            accepted(|id| {
-                id.as_f64()
-                    .filter(|_| id.is_f64())
-                    .map(|id| json!(id as i64))
-            })
-        },
-    ),
-    mutant(
-        "id-fraction-rounded",
-        "A fractional id is rounded: 1.9 is answered as 2.",
-        || {
-            accepted(|id| {
-                id.as_f64()
-                    .filter(|_| id.is_f64())
-                    .map(|id| json!(round(id) as i64))
-            })
-        },
-    ),
-    mutant(
-        "id-string-answered",
-        "A string id is accepted and echoed.",
-        || answered_as_sent(Value::is_string),
-    ),
-    mutant(
-        "id-string-answered-late",
-        "A string id is accepted, and answered 300 ms later.",
-        || {
-            let executed = stand_in(Value::is_string);
-            executed.on_answer(|cause, payload, hands| {
-                if payload["id"] != json!(STAND_IN) {
-                    return Flow::Pass;
-                }
-                payload["id"] = cause.id().clone();
-                let text = hands.envelope(payload);
-                hands.send_later(300, text);
-                Flow::Drop
-            })
-        },
-    ),
-    mutant(
-        "id-string-as-number",
-        "A string id is answered with the number that it spells.",
-        || accepted(|id| id.as_str().map(|id| json!(id.parse::<i64>().unwrap_or(0)))),
-    ),
-    mutant(
-        "id-numeric-string-as-number",
-        "The id \"42\" is answered with the number 42.",
-        || accepted(|id| id.as_str()?.parse::<i64>().ok().map(|id| json!(id))),
-    ),
-    mutant(
-        "id-numeric-string-answered",
-        "An id of digits in quotes is accepted and echoed.",
-        || answered_as_sent(|id| id.as_str().is_some_and(|id| id.parse::<i64>().is_ok())),
-    ),
-    mutant(
-        "id-string-executed",
-        "A call with a string id is executed, though not answered.",
-        || {
-            stand_in(Value::is_string).on_answer(|_, payload, _| {
-                if payload["id"] == json!(STAND_IN) {
-                    Flow::Drop
-                } else {
-                    Flow::Pass
-                }
-            })
-        },
-    ),
-    mutant(
-        "id-string-null-result",
-        "A string id is accepted and answered with the id null.",
-        || {
-            stand_in(Value::is_string).on_answer(|_, payload, _| {
-                if payload["id"] == json!(STAND_IN) {
-                    payload["id"] = Value::Null;
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "id-string-not-logged",
-        "A string id is dropped without a word on the console.",
-        || {
-            Defect::default().console(|line| {
-                if line.contains("MCP: Invalid id for method") {
-                    Flow::Drop
-                } else {
-                    Flow::Pass
-                }
-            })
-        },
-    ),
-    mutant(
-        "id-string-logged-without-method",
-        "The line about an invalid id does not tell the method.",
-        || {
-            Defect::default().console(|line| {
-                if let Some(at) = line.find("Invalid id for method") {
-                    line.truncate(at + "Invalid id".len());
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "id-null-answered",
-        "A request with id null is executed and answered with id null.",
-        || answered_as_sent(Value::is_null),
-    ),
-    mutant(
-        "id-null-as-zero",
-        "A request with id null is answered with id 0.",
-        || accepted(|id| id.is_null().then(|| json!(0))),
-    ),
-    mutant(
-        "id-boolean-answered",
-        "A request with id true is executed and answered with id true.",
-        || answered_as_sent(Value::is_boolean),
-    ),
-    mutant(
-        "id-boolean-as-one",
-        "A request with id true is answered with id 1.",
-        || accepted(|id| id.as_bool().map(|id| json!(i32::from(id)))),
-    ),
-    mutant(
-        "id-array-answered",
-        "A request whose id is an array is executed and answered.",
-        || answered_as_sent(Value::is_array),
-    ),
-    mutant(
-        "id-object-answered",
-        "A request whose id is an object is executed and answered.",
-        || answered_as_sent(Value::is_object),
-    ),
-];
-
-fn integer(id: &Value) -> Option<i128> {
-    id.as_i64()
-        .map(i128::from)
-        .or_else(|| id.as_u64().map(i128::from))
-}
+        });
+    "id-null-answered": "A request with id null is executed and answered with id null."
+        => answered_as_sent(Value::is_null);
+    "id-null-as-zero": "A request with id null is answered with id 0."
+        => accepted(|id| id.is_null().then(|| json!(0)));
+    "id-boolean-answered": "A request with id true is executed and answered with id true."
+        => answered_as_sent(Value::is_boolean);
+    "id-boolean-as-one": "A request with id true is answered with id 1."
+        => accepted(|id| id.as_bool().map(|id| json!(i32::from(id))));
+    "id-array-answered": "A request whose id is an array is executed and answered."
+        => answered_as_sent(Value::is_array);
+    "id-object-answered": "A request whose id is an object is executed and answered."
+        => answered_as_sent(Value::is_object);
+};
 
 /// Changes the ids of answers; `None` leaves one as it is.
 fn echo(change: fn(&Value) -> Option<Value>) -> Defect {
@@ -265,24 +105,10 @@ fn echo(change: fn(&Value) -> Option<Value>) -> Defect {
     })
 }
 
-/// Changes the ids of error answers.
-fn error_id(change: fn(&Value) -> Value) -> Defect {
-    Defect::default().on_answer(move |_, payload, _| {
-        if payload.get("error").is_some() {
-            payload["id"] = change(&payload["id"]);
-        }
-        Flow::Pass
-    })
-}
-
 /// Drops requests with such an id.
 fn dropped(is_dropped: fn(&Value) -> bool) -> Defect {
     Defect::default().on_payload(move |payload, _| {
-        if payload.get("id").is_some_and(is_dropped) {
-            Flow::Drop
-        } else {
-            Flow::Pass
-        }
+        if payload.get("id").is_some_and(is_dropped) { Flow::Drop } else { Flow::Pass }
     })
 }
 
@@ -308,10 +134,19 @@ fn stand_in(is_such: fn(&Value) -> bool) -> Defect {
 
 /// Accepts a forbidden id and echoes it.
 fn answered_as_sent(is_such: fn(&Value) -> bool) -> Defect {
-    stand_in(is_such).on_answer(|cause, payload, _| {
+    answered_as(is_such, |cause| cause.id().clone())
+}
+
+/// Accepts a forbidden id and answers under another one.
+fn answered_as(is_such: fn(&Value) -> bool, id: fn(&Request) -> Value) -> Defect {
+    stand_in(is_such).on_answer(move |cause, payload, _| {
         if payload["id"] == json!(STAND_IN) {
-            payload["id"] = cause.id().clone();
+            payload["id"] = id(cause);
         }
         Flow::Pass
     })
+}
+
+fn negative(id: &Value) -> Option<i128> {
+    integer(id).filter(|id| *id < 0)
 }

@@ -11,8 +11,10 @@ mod call;
 mod channel;
 mod envelope;
 mod errors;
+mod framing;
 mod goodbye;
 mod hello;
+mod identity;
 mod ids;
 mod initialize;
 mod jsonrpc;
@@ -21,86 +23,70 @@ mod list_pages;
 pub(crate) mod liveness;
 mod mqtt;
 mod notifications;
+mod ranges;
 mod rare_requests;
 mod rare_states;
 mod rare_values;
 mod robustness;
 mod session;
+mod status;
 mod stock;
 mod transport;
 mod vision;
 mod volume;
 mod volume_states;
 
-use crate::defect::Defect;
-
-/// A named defect.
-#[derive(Clone, Copy, Debug)]
-pub struct Mutant {
-    /// Unique, kebab-case.
-    pub name: &'static str,
-    /// The area of the protocol that it spoils, as in the scenarios.
-    pub area: &'static str,
-    /// What the device does wrong, one sentence.
-    pub description: &'static str,
-    /// A fresh instance.
-    pub build: fn() -> Defect,
-}
-
-/// A row of a table; [`all`] fills in the area.
-const fn mutant(name: &'static str, description: &'static str, build: fn() -> Defect) -> Mutant {
-    Mutant {
-        name,
-        area: "",
-        description,
-        build,
-    }
-}
-
-/// Name of an area and its mutants.
-type Area = (&'static str, &'static [Mutant]);
+use crate::rows::{self, Area, Row};
 
 /// Every area, in the order of the alphabet.
 const AREAS: &[Area] = &[
     ("arguments", arguments::MUTANTS),
     ("arguments", argument_kinds::MUTANTS),
     ("arguments", rare_values::ARGUMENTS),
+    ("arguments", ranges::MUTANTS),
     ("bootstrap", bootstrap::MUTANTS),
     ("call", call::MUTANTS),
     ("channel", channel::MUTANTS),
     ("envelope", envelope::MUTANTS),
     ("errors", errors::MUTANTS),
     ("errors", rare_requests::NAMES),
+    ("errors", identity::ERRORS),
     ("hello", hello::MUTANTS),
+    ("hello", identity::HELLO),
     ("ids", ids::MUTANTS),
     ("ids", rare_values::IDS),
     ("initialize", initialize::MUTANTS),
+    ("initialize", identity::INITIALIZE),
     ("jsonrpc", jsonrpc::MUTANTS),
     ("jsonrpc", rare_requests::SPELLINGS),
     ("jsonrpc", rare_requests::COMPANY),
     ("jsonrpc", rare_requests::REWRITTEN),
+    ("jsonrpc", identity::JSONRPC),
     ("list", list::MUTANTS),
     ("list", list_pages::MUTANTS),
     ("list", rare_requests::LIST),
+    ("list", identity::LIST),
+    ("list", ranges::LIST),
     ("liveness", liveness::MUTANTS),
     ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
     ("robustness", robustness::MUTANTS),
+    ("robustness", framing::MUTANTS),
     ("robustness", rare_values::STRINGS),
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
+    ("status", status::MUTANTS),
     ("stock", stock::MUTANTS),
     ("transport", transport::MUTANTS),
     ("transport", rare_requests::TRANSPORT),
     ("vision", vision::MUTANTS),
+    ("vision", identity::VISION),
     ("volume", volume::MUTANTS),
     ("volume", volume_states::MUTANTS),
     ("volume", rare_states::MUTANTS),
 ];
 
 /// Every mutant, sorted by area.
-pub fn all() -> impl Iterator<Item = Mutant> {
-    AREAS
-        .iter()
-        .flat_map(|(area, mutants)| mutants.iter().map(|mutant| Mutant { area, ..*mutant }))
+pub fn all() -> impl Iterator<Item = Row> {
+    rows::of(AREAS)
 }

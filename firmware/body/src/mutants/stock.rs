@@ -1,23 +1,33 @@
 //! What unmodified stock firmware of generation 2.4 makes of MCP, where that goes against the documents
 //! (device-protocol 4 and 9): not one defect but all of them together, so that a baseline for stock
-//! devices can be tried without one.
+//! devices can be tried without one. Two of them break down besides, where that baseline tolerates a
+//! wrong answer: it must not hide them.
 
-use reference_device::Tool;
-use serde_json::{Map, Value};
+use reference_device::{Property, Tool};
 
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::{Act, Flow, Hands, Inbound};
-use crate::prelude::*;
+use super::framing::{HEAP, in_use, size_2};
+use crate::platform::LinkOptions;
+use crate::rows::prelude::*;
 
-pub(super) const MUTANTS: &[Mutant] = &[mutant(
-    "stock-2.4",
-    "Requests are read and answered as by stock firmware 2.4.",
-    stock,
-)];
+pub(super) const MUTANTS: &[Row] = rows! {
+    "stock-2.4": "Requests are read and answered as by stock firmware 2.4." => stock();
+    "stock-2.4-panics-at-large-id":
+        "As stock firmware 2.4, but an id beyond 32 bits crashes the device."
+        => stock_but(has_large_id, Act::Panic);
+    "stock-2.4-dies-at-fraction":
+        "As stock firmware 2.4, but a fraction as an argument ends the device's life."
+        => stock_but(has_fraction, Act::Exit);
+};
 
 /// The version that it tells.
 const VERSION: &str = "2.4.2";
+
+/// The tool that upgrades the firmware.
+const UPGRADE: &str = "self.upgrade_firmware";
+
+/// Its argument: what was meant as the description stands where the default does.
+const UPGRADE_URL: &[Property] = &[Property::text("url", "")
+    .with_default_text("The URL of the firmware binary file to download and install")];
 
 /// What stock firmware says to a cursor that it does not know; two spaces, for want of a name.
 const UNKNOWN_CURSOR: &str = "Failed to add tool  because of payload size limit";
@@ -35,21 +45,54 @@ fn stock() -> Defect {
         if payload["result"]["isError"] == Value::Bool(true) {
             let text = payload["result"]["content"][0]["text"].take();
             payload["error"] = serde_json::json!({ "message": text });
-            if let Some(payload) = payload.as_object_mut() {
-                payload.remove("result");
-            }
+            remove(payload, "result");
         } else if let Some(error) = payload.get_mut("error").and_then(Value::as_object_mut) {
             error.retain(|name, _| name == "message");
-            let cursor = error.get("message").and_then(Value::as_str);
-            if cursor.is_some_and(|message| message.contains("cursor")) {
-                error.insert("message".to_string(), UNKNOWN_CURSOR.into());
+            let message = get(error, "message").as_str();
+            if message.is_some_and(|message| message.contains("cursor")) {
+                set(error, "message", UNKNOWN_CURSOR);
             }
         }
         Flow::Pass
     });
     answers
-        .setup(|device| device.identity_mut().version = VERSION.into())
+        .setup(|device| {
+            device.identity_mut().version = VERSION.into();
+            let registry = device.registry_mut();
+            if let Some(upgrade) = registry.find(UPGRADE).copied() {
+                registry.retain(|tool| tool.name != UPGRADE);
+                // It fits: it is shorter than it was.
+                let _ = registry.add(Tool { properties: UPGRADE_URL, ..upgrade });
+            }
+        })
         .inbound(read)
+        .binary(|frame, hands| {
+            // The payload is copied as far as its header says. A little too far is garbage to play; what no
+            // heap holds ends in an exception that nobody catches.
+            act_if(in_use(hands) == 2 && size_2(frame) > HEAP, Act::Panic, hands);
+        })
+        .link(LinkOptions { drop_closes: true, lingers: true, ..LinkOptions::default() })
+}
+
+/// Stock firmware that does something else with such a request.
+fn stock_but(is_such: fn(&Request) -> bool, act: Act) -> Defect {
+    stock().inbound(move |inbound, hands| match is_such(&Request::read(&inbound.text)) {
+        true => instead(act.clone(), hands),
+        false => read(inbound, hands),
+    })
+}
+
+fn has_large_id(request: &Request) -> bool {
+    let id = request.id().as_f64();
+    id.is_some_and(|id| integer(&id.into()) != Some(id as i64))
+}
+
+fn has_fraction(request: &Request) -> bool {
+    let Some(arguments) = request.params()["arguments"].as_object() else {
+        return false;
+    };
+    let mut numbers = arguments.values().filter_map(Value::as_f64);
+    numbers.any(|number| number != (number as i64) as f64)
 }
 
 /// Reads a message as stock firmware does.
@@ -57,16 +100,14 @@ fn read(inbound: &mut Inbound, hands: &mut Hands) -> Flow {
     let Ok(Value::Object(mut envelope)) = serde_json::from_str(&inbound.text) else {
         return Flow::Pass;
     };
-    if envelope.get("type").and_then(Value::as_str) != Some("mcp") {
+    if get(&envelope, "type") != "mcp" {
         return Flow::Pass;
     }
     let Some(Value::Object(payload)) = envelope.get_mut("payload") else {
         return Flow::Drop;
     };
-    *payload = any_case(
-        core::mem::take(payload),
-        &["jsonrpc", "method", "params", "id"],
-    );
+    payload.values_mut().for_each(end_at_nul);
+    *payload = any_case(core::mem::take(payload), &["jsonrpc", "method", "params", "id"]);
     let flow = match request(payload, hands) {
         Ok(flow) => flow,
         Err(Refusal::Silence(line)) => {
@@ -89,6 +130,19 @@ fn read(inbound: &mut Inbound, hands: &mut Hands) -> Flow {
     flow
 }
 
+/// To cJSON a string ends at NUL.
+fn end_at_nul(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let end = text.find('\0').unwrap_or(text.len());
+            text.truncate(end);
+        }
+        Value::Array(items) => items.iter_mut().for_each(end_at_nul),
+        Value::Object(members) => members.values_mut().for_each(end_at_nul),
+        _ => {}
+    }
+}
+
 /// How a message is not carried out.
 enum Refusal {
     /// Nothing but a line on the console tells of it.
@@ -100,10 +154,10 @@ enum Refusal {
 }
 
 fn request(payload: &mut Map<String, Value>, hands: &mut Hands) -> Result<Flow, Refusal> {
-    if payload.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+    if get(payload, "jsonrpc") != "2.0" {
         return Err(Refusal::Silence("Invalid JSONRPC version: null".into()));
     }
-    let Some(method) = payload.get("method").and_then(Value::as_str) else {
+    let Some(method) = get(payload, "method").as_str() else {
         return Err(Refusal::Silence("Missing method".into()));
     };
     let method = method.to_string();
@@ -117,7 +171,7 @@ fn request(payload: &mut Map<String, Value>, hands: &mut Hands) -> Result<Flow, 
     let Some(id) = payload.get("id").and_then(integer) else {
         return Err(Refusal::Silence(format!("Invalid id for method: {method}")));
     };
-    payload.insert("id".to_string(), id.into());
+    set(payload, "id", id);
     match &*method {
         "initialize" => {}
         "tools/list" => {
@@ -134,17 +188,14 @@ fn request(payload: &mut Map<String, Value>, hands: &mut Hands) -> Result<Flow, 
                 return Err(Refusal::Error(id, "Missing params".into()));
             };
             call(params, hands).map_err(|message| Refusal::Error(id, message))?;
-            if params.get("name").and_then(Value::as_str) == Some("self.reboot") {
+            if get(params, "name") == "self.reboot" {
                 // It restarts before the answer is out.
                 let uptime = hands.device.uptime_ms();
-                hands.act(Act::Print(format!(
-                    "W ({uptime}) MCP: User requested reboot"
-                )));
-                hands.act(Act::Print(format!(
-                    "I ({uptime}) Application: Rebooting..."
-                )));
-                hands.act(Act::Restart);
-                return Ok(Flow::Drop);
+                for line in ["W (@) MCP: User requested reboot", "I (@) Application: Rebooting..."]
+                {
+                    hands.act(Act::Print(line.replace('@', &uptime.to_string())));
+                }
+                return Ok(instead(Act::Restart, hands));
             }
         }
         _ => {
@@ -157,7 +208,7 @@ fn request(payload: &mut Map<String, Value>, hands: &mut Hands) -> Result<Flow, 
 
 /// Checks the arguments of a call and makes of them what the tool gets.
 fn call(params: &mut Map<String, Value>, hands: &Hands) -> Result<(), String> {
-    let Some(name) = params.get("name").and_then(Value::as_str) else {
+    let Some(name) = get(params, "name").as_str() else {
         return Err("Missing name".into());
     };
     if !params.get("arguments").is_none_or(Value::is_object) {
@@ -170,17 +221,14 @@ fn call(params: &mut Map<String, Value>, hands: &Hands) -> Result<(), String> {
         Some(Value::Object(given)) => given,
         _ => Map::new(),
     };
-    params.insert("arguments".to_string(), arguments(&tool, given)?.into());
+    set(params, "arguments", arguments(&tool, given)?);
     Ok(())
 }
 
 fn arguments(tool: &Tool, mut given: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut taken = Map::new();
     for property in tool.properties {
-        let name = given
-            .keys()
-            .find(|name| name.eq_ignore_ascii_case(property.name))
-            .cloned();
+        let name = given.keys().find(|name| name.eq_ignore_ascii_case(property.name)).cloned();
         let value = name.and_then(|name| given.remove(&name));
         let value = value.and_then(|value| match property.type_name() {
             "integer" => integer(&value).map(Value::from),

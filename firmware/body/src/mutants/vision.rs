@@ -1,232 +1,114 @@
 //! Defects of the camera: when it refuses, what it uploads, what it answers.
 
 use reference_device::{HttpRequest, Purpose};
-use serde_json::{Value, json};
 
-use super::{Mutant, mutant};
-use crate::defect::Defect;
-use crate::hooks::Flow;
-use crate::prelude::*;
+use crate::rows::prelude::*;
 
 const TOOL: &str = "self.camera.take_photo";
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    mutant(
-        "vision-without-url",
-        "A photo that nobody can explain is a success.",
-        || on_refusal("is not set"),
-    ),
-    mutant(
-        "vision-any-url",
-        "A photo for an address that is not HTTP is a success.",
-        || on_refusal("must begin with http"),
-    ),
-    mutant(
-        "vision-upload-put",
-        "The photo is uploaded with PUT.",
-        || upload(|request| request.method = "PUT"),
-    ),
-    mutant(
-        "vision-upload-json",
-        "The photo is uploaded as JSON.",
-        || {
-            upload(|request| {
-                request.body = br#"{"question":"?","file":"/9j/"}"#.to_vec();
-                set_header(request, "Content-Type", "application/json");
+pub(super) const MUTANTS: &[Row] = rows! {
+    "vision-without-url": "take_photo succeeds although there is no URL for pictures."
+        => on_refusal("is not set");
+    "vision-any-url": "take_photo succeeds although the URL is not HTTP."
+        => on_refusal("must begin with http");
+    "vision-upload-put": "The photo is uploaded with PUT."
+        => uploads(|request| request.method = "PUT");
+    "vision-upload-json": "The photo is uploaded as JSON."
+        => uploads(|request| {
+            request.body = br#"{"question":"?","file":"/9j/"}"#.to_vec();
+            set_header(request, "Content-Type", "application/json");
+        });
+    "vision-upload-bare": "The photo is uploaded without a form around it."
+        => uploads(|request| {
+            request.body = vec![0xff, 0xd8, 0xff, 0xd9];
+            set_header(request, "Content-Type", "image/jpeg");
+        });
+    "vision-upload-part-name": "The photo is in a part `image` instead of `file`."
+        => uploads(|request| replace(request, b"name=\"file\"", b"name=\"image\""));
+    "vision-upload-question-name": "The question is in a part `prompt` instead of `question`."
+        => uploads(|request| replace(request, b"name=\"question\"", b"name=\"prompt\""));
+    "vision-upload-boundary": "The boundary in Content-Type is not that of the form."
+        => uploads(|request| {
+            set_header(request, "Content-Type", "multipart/form-data; boundary=other")
+        });
+    "vision-upload-never": "No photo is uploaded; the explanation is invented."
+        => tool(TOOL)
+            .answer(|payload| if payload.to_string().contains("connect to explain") {
+                payload["result"] = text_result("I see a room.");
             })
-        },
-    ),
-    mutant(
-        "vision-upload-bare",
-        "The photo is uploaded without a form around it.",
-        || {
-            upload(|request| {
-                request.body = vec![0xff, 0xd8, 0xff, 0xd9];
-                set_header(request, "Content-Type", "image/jpeg");
-            })
-        },
-    ),
-    mutant(
-        "vision-upload-part-name",
-        "The photo is in a part `image` instead of `file`.",
-        || upload(|request| replace(request, b"name=\"file\"", b"name=\"image\"")),
-    ),
-    mutant(
-        "vision-upload-question-name",
-        "The question is in a part `prompt` instead of `question`.",
-        || upload(|request| replace(request, b"name=\"question\"", b"name=\"prompt\"")),
-    ),
-    mutant(
-        "vision-upload-boundary",
-        "The boundary in Content-Type is not that of the form.",
-        || {
-            upload(|request| {
-                set_header(
-                    request,
-                    "Content-Type",
-                    "multipart/form-data; boundary=other",
-                );
-            })
-        },
-    ),
-    mutant(
-        "vision-upload-never",
-        "No photo is uploaded; the explanation is invented.",
-        || {
-            Defect::default()
-                .http(Purpose::Vision, |_| Flow::Drop)
-                .on_answer(|cause, payload, _| {
-                    if cause.tool() == TOOL && payload.to_string().contains("connect to explain") {
-                        succeed(&mut payload["result"], "I see a room.");
-                    }
-                    Flow::Pass
-                })
-        },
-    ),
-    mutant(
-        "vision-token-missing",
-        "The upload carries no token.",
-        || upload(|request| request.headers.retain(|(name, _)| *name != "Authorization")),
-    ),
-    mutant(
-        "vision-token-first",
-        "The token of the first initialize is used for ever.",
-        || {
-            let mut first = None;
-            Defect::default().http(Purpose::Vision, move |request| {
-                for (name, value) in &mut request.headers {
-                    if *name == "Authorization" {
-                        *value = first.get_or_insert_with(|| value.clone()).clone();
-                    }
-                }
-                Flow::Pass
-            })
-        },
-    ),
-    mutant(
-        "vision-token-bare",
-        "The upload carries the token without the word Bearer.",
-        || {
-            upload(|request| {
-                for (_, value) in request
-                    .headers
-                    .iter_mut()
-                    .filter(|(n, _)| *n == "Authorization")
-                {
-                    *value = value.trim_start_matches("Bearer ").to_string();
-                }
-            })
-        },
-    ),
-    mutant(
-        "vision-token-cut",
-        "The token of the upload loses its last character.",
-        || {
-            upload(|request| {
-                for (_, value) in request
-                    .headers
-                    .iter_mut()
-                    .filter(|(n, _)| *n == "Authorization")
-                {
-                    value.pop();
-                }
-            })
-        },
-    ),
-    mutant(
-        "vision-question-fixed",
-        "The uploaded question is always the same.",
-        || {
-            upload(|request| {
-                with_question(request, |question| {
-                    *question = b"What is in the picture?".to_vec();
-                });
-            })
-        },
-    ),
-    mutant(
-        "vision-question-cut",
-        "The uploaded question ends at its first blank.",
-        || {
-            upload(|request| {
-                with_question(request, |question| {
-                    let end = question.iter().position(|byte| *byte == b' ');
-                    question.truncate(end.unwrap_or(question.len() / 2));
-                });
-            })
-        },
-    ),
-    mutant(
-        "vision-jpeg-raw",
-        "The uploaded file is a raw picture without a header.",
-        || upload(|request| replace(request, &[0xff, 0xd8, 0xff], &[0, 0, 0])),
-    ),
-    mutant(
-        "vision-answer-true",
-        "The result is `true` instead of the explanation.",
-        || answer(|_| "true".to_string()),
-    ),
-    mutant(
-        "vision-answer-cut",
-        "The explanation is cut to 8 characters.",
-        || answer(|text| text.chars().take(8).collect()),
-    ),
-    mutant(
-        "vision-device-id-missing",
-        "The upload has no Device-Id.",
-        || upload(|request| request.headers.retain(|(name, _)| *name != "Device-Id")),
-    ),
-    mutant(
-        "vision-client-id-missing",
-        "The upload has no Client-Id.",
-        || upload(|request| request.headers.retain(|(name, _)| *name != "Client-Id")),
-    ),
-];
-
-fn upload(change: fn(&mut HttpRequest)) -> Defect {
-    Defect::default().http(Purpose::Vision, move |request| {
-        change(request);
-        Flow::Pass
-    })
-}
-
-/// Makes a success of a refusal whose text contains `reason`.
-fn on_refusal(reason: &'static str) -> Defect {
-    Defect::default().on_answer(move |cause, payload, _| {
-        if cause.tool() == TOOL && payload.to_string().contains(reason) {
-            succeed(&mut payload["result"], "true");
-        }
-        Flow::Pass
-    })
-}
-
-/// Changes the explanation.
-fn answer(change: fn(&str) -> String) -> Defect {
-    Defect::default().on_answer(move |cause, payload, _| {
-        if cause.tool() == TOOL
-            && let Some(result) = payload.get_mut("result")
-            && result["isError"] == json!(false)
-        {
-            let text = change(result["content"][0]["text"].as_str().unwrap_or_default());
-            succeed(result, &text);
-        }
-        Flow::Pass
-    })
-}
-
-fn succeed(result: &mut Value, text: &str) {
-    *result = json!({"content": [{"type": "text", "text": text}], "isError": false});
-}
-
-fn set_header(request: &mut HttpRequest, name: &str, value: &str) {
-    for (_, sent) in request
-        .headers
-        .iter_mut()
-        .filter(|(known, _)| *known == name)
-    {
-        *sent = value.to_string();
-    }
-}
+            .http(Purpose::Vision, |_| Flow::Drop);
+    "vision-token-missing": "The upload carries no token." => without_header("Authorization");
+    "vision-token-first": "The token of the first initialize is used forever." => {
+        let mut first = None;
+        uploads(move |request| {
+            each_header(&mut request.headers, "Authorization", |value| {
+                *value = first.get_or_insert_with(|| value.clone()).clone();
+            });
+        })
+    };
+    "vision-token-bare": "The upload carries the token without the word Bearer."
+        => token(|value| *value = value.trim_start_matches("Bearer ").to_string());
+    "vision-token-cut": "The token of the upload loses its last character." => token(cut);
+    "vision-question-fixed": "The uploaded question is always the same."
+        => question(|question| *question = b"What is in the picture?".to_vec());
+    "vision-question-cut": "The uploaded question ends at its first blank."
+        => question(|question| {
+            let end = question.iter().position(|byte| *byte == b' ');
+            question.truncate(end.unwrap_or(question.len() / 2));
+        });
+    "vision-jpeg-raw": "The uploaded file is a raw picture without a header."
+        => uploads(|request| replace(request, &[0xff, 0xd8, 0xff], &[0, 0, 0]));
+    "vision-answer-true": "The result is `true` instead of the explanation."
+        => answer(|_| "true".to_string());
+    "vision-answer-cut": "The explanation is truncated to 8 characters."
+        => answer(|text| text.chars().take(8).collect());
+    "vision-404-as-answer": "The page of a service that does not exist is returned as explanation."
+        => on_refusal("status code: 404");
+    "vision-500-as-answer": "The error of a service is returned as explanation."
+        => on_refusal("status code: 500");
+    "vision-401-as-answer": "take_photo succeeds although the service has refused the token."
+        => on_refusal("status code: 401");
+    "vision-no-answer-as-answer": "take_photo succeeds although the service does not answer."
+        => on_refusal("connect to explain");
+    "vision-cut-panics": "An answer of the service that is cut off is read beyond its end."
+        => breaks("/cut");
+    "vision-huge-panics": "An answer of the service that is too large overruns a buffer."
+        => breaks("/huge");
+    "vision-page-panics": "An answer of the service that is not JSON is read through a null pointer."
+        => breaks("/page");
+    "vision-page-unanswered": "When the answer of the service is not JSON, take_photo is not answered."
+        => defect().on_answer_text(|_, text, _| drop_if(text.contains("Sign in")));
+    "vision-token-kept": "When initialize has no token, the one before is still used." => {
+        let mut last = None;
+        uploads(move |request| {
+            let token = request.headers.iter().find(|(name, _)| *name == "Authorization");
+            match token.cloned() {
+                Some(token) => last = Some(token),
+                None => request.headers.extend(last.clone()),
+            }
+        })
+    };
+    "vision-question-empty-filled": "An empty question is replaced."
+        => question(|question| if question.is_empty() { *question = b"What is it?".to_vec(); });
+    "vision-question-127": "A question is cut off after 127 bytes."
+        => question(|question| question.truncate(127));
+    "vision-question-1023": "A question is cut off after 1023 bytes."
+        => question(|question| question.truncate(1023));
+    "vision-question-ascii": "Characters of a question outside the first plane become question marks."
+        => question(|question| {
+            let text = String::from_utf8_lossy(question).into_owned();
+            let kept = text.chars().map(|c| if c > '\u{ffff}' { '?' } else { c });
+            *question = kept.collect::<String>().into_bytes();
+        });
+    "vision-question-one-line": "Line ends in a question become blanks."
+        => question(|question| for byte in question.iter_mut() {
+            if *byte == b'\n' {
+                *byte = b' ';
+            }
+        });
+    "vision-device-id-missing": "The upload has no Device-Id." => without_header("Device-Id");
+    "vision-client-id-missing": "The upload has no Client-Id." => without_header("Client-Id");
+};
 
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
@@ -239,16 +121,72 @@ fn replace(request: &mut HttpRequest, from: &[u8], to: &[u8]) {
     }
 }
 
+/// Changes the upload.
+fn uploads(mut change: impl FnMut(&mut HttpRequest) + 'static) -> Defect {
+    defect().http(Purpose::Vision, move |request| {
+        change(request);
+        Flow::Pass
+    })
+}
+
+fn without_header(name: &'static str) -> Defect {
+    uploads(move |request| request.headers.retain(|(known, _)| *known != name))
+}
+
+fn token(change: fn(&mut String)) -> Defect {
+    uploads(move |request| each_header(&mut request.headers, "Authorization", change))
+}
+
+fn set_header(request: &mut HttpRequest, name: &str, value: &str) {
+    each_header(&mut request.headers, name, |sent| *sent = value.to_string());
+}
+
+/// Makes a success of a refusal whose text contains `reason`.
+fn on_refusal(reason: &'static str) -> Defect {
+    tool(TOOL).answer(move |payload| {
+        if payload.to_string().contains(reason) {
+            payload["result"] = text_result("true");
+        }
+    })
+}
+
+/// The device crashes when the service at a URL that ends so was asked.
+fn breaks(end: &'static str) -> Defect {
+    let [asked, due] = shared(false);
+    tool(TOOL)
+        .with_answer_by(move |_, hands| {
+            if due.replace(false) {
+                hands.act(Act::Panic);
+            }
+        })
+        .http(Purpose::Vision, move |request| {
+            asked.set(request.url.ends_with(end));
+            Flow::Pass
+        })
+}
+
+/// Changes the explanation.
+fn answer(change: fn(&str) -> String) -> Defect {
+    tool(TOOL).result(move |result| {
+        if result["isError"] == false {
+            let text = result["content"][0]["text"].as_str().unwrap_or_default();
+            *result = text_result(&change(text));
+        }
+    })
+}
+
 /// Changes the content of the part `question`.
-fn with_question(request: &mut HttpRequest, change: fn(&mut Vec<u8>)) {
+fn question(change: fn(&mut Vec<u8>)) -> Defect {
     const HEAD: &[u8] = b"name=\"question\"\r\n\r\n";
-    let Some(start) = position(&request.body, HEAD).map(|start| start + HEAD.len()) else {
-        return;
-    };
-    let Some(length) = position(&request.body[start..], b"\r\n--") else {
-        return;
-    };
-    let mut question = request.body[start..start + length].to_vec();
-    change(&mut question);
-    request.body.splice(start..start + length, question);
+    uploads(move |request| {
+        let Some(start) = position(&request.body, HEAD).map(|start| start + HEAD.len()) else {
+            return;
+        };
+        let Some(length) = position(&request.body[start..], b"\r\n--") else {
+            return;
+        };
+        let mut question = request.body[start..start + length].to_vec();
+        change(&mut question);
+        request.body.splice(start..start + length, question);
+    })
 }

@@ -2,52 +2,19 @@
 
 use core::fmt::Write;
 
-use serde_json::Value;
+use super::lists::pages_of;
+use crate::rows::prelude::*;
 
-use super::{Variant, variant};
-use crate::defect::Defect;
-use crate::hooks::Flow;
-use crate::prelude::*;
-
-pub(super) const VARIANTS: &[Variant] = &[
-    variant(
-        "members-ascending",
-        "The members of all objects come in the order of the alphabet.",
-        || spelled(PLAIN),
-    ),
-    variant(
-        "members-descending",
-        "The members of all objects come in the reverse order of the alphabet.",
-        || {
-            spelled(Spelling {
-                descending: true,
-                ..PLAIN
-            })
-        },
-    ),
-    variant(
-        "white-space",
-        "Blanks, tabs and line ends stand between all tokens, and around the message.",
-        || {
-            spelled(Spelling {
-                space: " \r\n\t",
-                ..PLAIN
-            })
-            .setup(|device| device.registry_mut().limit_pages(5000))
-        },
-    ),
-    variant(
-        "escapes",
-        "Strings are written with escapes that they do not need: \\u0074ools, \\/.",
-        || {
-            spelled(Spelling {
-                escapes: true,
-                ..PLAIN
-            })
-            .setup(|device| device.registry_mut().limit_pages(6000))
-        },
-    ),
-];
+pub(super) const VARIANTS: &[Row] = rows! {
+    "members-ascending": "The members of all objects are in alphabetical order." => spelled(PLAIN);
+    "members-descending": "The members of all objects are in reverse alphabetical order."
+        => spelled(Spelling { descending: true, ..PLAIN });
+    "white-space":
+        "There are blanks, tabs and line ends between all tokens, and around the message."
+        => pages_of(spelled(Spelling { space: " \r\n\t", ..PLAIN }), 5000);
+    "escapes": "Strings are written with escapes that they do not need: \\u0074ools, \\/."
+        => pages_of(spelled(Spelling { escapes: true, ..PLAIN }), 6000);
+};
 
 /// How a JSON text is written.
 #[derive(Clone, Copy)]
@@ -61,14 +28,10 @@ struct Spelling {
     escapes: bool,
 }
 
-const PLAIN: Spelling = Spelling {
-    descending: false,
-    space: "",
-    escapes: false,
-};
+const PLAIN: Spelling = Spelling { descending: false, space: "", escapes: false };
 
 fn spelled(spelling: Spelling) -> Defect {
-    Defect::default().outbound(move |outbound, _| {
+    defect().outbound(move |outbound, _| {
         if let Ok(message) = serde_json::from_str::<Value>(&outbound.text) {
             let mut text = spelling.space.to_string();
             spelling.write(&message, &mut text);
@@ -90,9 +53,7 @@ impl Spelling {
                 });
                 self.list(out, ['{', '}'], &members, |(name, value), out| {
                     self.string(name, out);
-                    out.push_str(self.space);
-                    out.push(':');
-                    out.push_str(self.space);
+                    out.extend([self.space, ":", self.space]);
                     self.write(value, out);
                 });
             }
@@ -160,31 +121,15 @@ mod tests {
         let written = |spelling: Spelling| {
             let mut out = String::new();
             spelling.write(&value, &mut out);
-            assert_eq!(
-                serde_json::from_str::<Value>(&out).expect("JSON"),
-                value,
-                "{out}"
-            );
+            assert_eq!(serde_json::from_str::<Value>(&out).expect("JSON"), value, "{out}");
             out
         };
         let plain = written(PLAIN);
-        let descending = written(Spelling {
-            descending: true,
-            ..PLAIN
-        });
+        let descending = written(Spelling { descending: true, ..PLAIN });
         assert!(plain.starts_with(r#"{"Z""#), "{plain}");
         assert!(descending.starts_with(r#"{"m":{"y""#), "{descending}");
-        assert!(
-            written(Spelling {
-                space: "\n",
-                ..PLAIN
-            })
-            .starts_with("{\n")
-        );
-        let escapes = written(Spelling {
-            escapes: true,
-            ..PLAIN
-        });
+        assert!(written(Spelling { space: "\n", ..PLAIN }).starts_with("{\n"));
+        let escapes = written(Spelling { escapes: true, ..PLAIN });
         assert!(escapes.contains(r"\ud83d\ude00"), "{escapes}");
         assert!(escapes.is_ascii());
     }

@@ -15,6 +15,7 @@ use crate::console::{self, Level};
 use crate::http::HttpRequest;
 use crate::identity::{Identity, Transport};
 use crate::mcp::Vision;
+use crate::memory::Memory;
 use crate::registry::Registry;
 use crate::rpc::Id;
 use crate::state::State;
@@ -80,6 +81,7 @@ pub struct Device {
     booted_at: u64,
     timers: Timers,
     audio_frames: u8,
+    memory: Option<Memory>,
     outputs: VecDeque<Output>,
 }
 
@@ -113,6 +115,7 @@ impl Device {
             booted_at: 0,
             timers: Timers::default(),
             audio_frames: 0,
+            memory: None,
             outputs: VecDeque::new(),
         }
     }
@@ -172,6 +175,12 @@ impl Device {
         self.clock_offset_ms?.checked_add_unsigned(now)
     }
 
+    /// What its machine has left; to be told before [`Device::boot`] and [`Device::tick`], by a machine
+    /// that knows.
+    pub fn set_memory(&mut self, memory: Memory) {
+        self.memory = Some(memory);
+    }
+
     /// Milliseconds since it was switched on, as its console lines tell them.
     pub fn uptime_ms(&self) -> u64 {
         self.now.saturating_sub(self.booted_at)
@@ -202,17 +211,8 @@ impl Device {
 
     /// When [`Device::tick`] has something to do again.
     pub fn next_deadline(&self) -> Option<u64> {
-        let Timers {
-            audio,
-            heartbeat,
-            hello,
-            reboot,
-            bootstrap,
-        } = self.timers;
-        [audio, heartbeat, hello, reboot, bootstrap]
-            .into_iter()
-            .flatten()
-            .min()
+        let Timers { audio, heartbeat, hello, reboot, bootstrap } = self.timers;
+        [audio, heartbeat, hello, reboot, bootstrap].into_iter().flatten().min()
     }
 
     /// Power on, or restart. Settings survive, the session does not.
@@ -227,10 +227,7 @@ impl Device {
         self.session = "\"\"".to_string();
         self.state = State::Unknown;
         self.outputs.clear();
-        self.timers = Timers {
-            heartbeat: Some(now + HEARTBEAT_MS),
-            ..Timers::default()
-        };
+        self.timers = Timers { heartbeat: Some(now + HEARTBEAT_MS), ..Timers::default() };
 
         self.log(Level::Info, "cpu_start", "Multicore app");
         self.log(Level::Info, "app_init", "Application information:");
@@ -239,21 +236,15 @@ impl Device {
         self.log(Level::Info, "app_init", &version);
         self.log(Level::Info, "main_task", "Started on CPU0");
         self.log(Level::Info, "main_task", "Calling app_main()");
-        let board = format!(
-            "UUID={} SKU={}",
-            self.identity.client_id, self.identity.board
-        );
+        let board = format!("UUID={} SKU={}", self.identity.client_id, self.identity.board);
         self.log(Level::Info, "Board", &board);
+        self.log_memory();
         self.change_state(State::Starting);
         let lines: Vec<_> = self
             .registry
             .tools()
             .map(|tool| {
-                format!(
-                    "Add tool: {}{}",
-                    tool.name,
-                    if tool.user_only { " [user]" } else { "" }
-                )
+                format!("Add tool: {}{}", tool.name, if tool.user_only { " [user]" } else { "" })
             })
             .collect();
         for line in lines {
@@ -347,11 +338,7 @@ impl Device {
         }
         if self.timers.heartbeat.is_some_and(|due| due <= now) {
             self.timers.heartbeat = Some(now + HEARTBEAT_MS);
-            self.log(
-                Level::Info,
-                "SystemInfo",
-                "free sram: 142331 minimal sram: 121004",
-            );
+            self.log_memory();
         }
         if let Some(due) = self.timers.audio.filter(|due| *due <= now) {
             // A late body sends one frame, not all that it missed.
@@ -376,11 +363,7 @@ impl Device {
             return;
         }
         self.state = new;
-        self.log(
-            Level::Info,
-            "StateMachine",
-            &format!("State: {} -> {}", old.name(), new.name()),
-        );
+        self.log(Level::Info, "StateMachine", &format!("State: {} -> {}", old.name(), new.name()));
         self.timers.audio = (new == State::Listening).then_some(self.now + AUDIO_FRAME_MS);
         if self.greeted {
             let mut out = String::with_capacity(192);
@@ -420,9 +403,14 @@ impl Device {
         let seed = self.audio_frames;
         let noise =
             (0..39u8).map(|index| index.wrapping_mul(37).wrapping_add(seed.wrapping_mul(11)));
-        core::iter::once(OPUS_SILK_WIDEBAND_60_MS)
-            .chain(noise)
-            .collect()
+        core::iter::once(OPUS_SILK_WIDEBAND_60_MS).chain(noise).collect()
+    }
+
+    /// A machine that does not know what it has left does not say so.
+    fn log_memory(&mut self) {
+        if let Some(memory) = self.memory {
+            self.log(Level::Info, "SystemInfo", &memory.to_string());
+        }
     }
 
     fn log(&mut self, level: Level, tag: &str, text: &str) {

@@ -5,20 +5,27 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use serde_json::{Map, Value};
-
 use super::{Device, Output, REBOOT_DELAY_MS};
 use crate::channel::Channel;
 use crate::console::{self, Level};
+use crate::effects::Effects;
 use crate::http::HttpOutcome;
 use crate::identity::Transport;
-use crate::json;
+use crate::json::{self, Object, Text, Value};
+use crate::limits::{LARGEST_MESSAGE, LONGEST_SESSION};
 use crate::mcp::{self, Outcome};
 use crate::registry::ToolFailure;
 use crate::rpc::{self, Id, Incoming, RpcError};
 use crate::state::State;
-use crate::tools::{Effects, PHOTO};
+use crate::tools::PHOTO;
 use crate::vision;
+
+/// The types of messages that mean something, or are at least known.
+const KINDS: [&str; 9] =
+    ["mcp", "hello", "tts", "system", "goodbye", "stt", "llm", "alert", "custom"];
+
+/// The methods that the device has.
+const METHODS: [&str; 4] = ["initialize", "ping", "tools/list", "tools/call"];
 
 /// Version in the hello over MQTT.
 const MQTT_VERSION: u8 = 3;
@@ -44,9 +51,33 @@ pub(super) fn framed(version: u8, frame: Vec<u8>) -> Vec<u8> {
     out
 }
 
+/// What a frame of the server holds behind its header; `None` where the header is cut, or tells a size that
+/// the frame has not got.
+fn unframed(version: u8, frame: &[u8]) -> Option<&[u8]> {
+    match version {
+        2 => {
+            let (header, rest) = frame.split_at_checked(16)?;
+            let size = u32::from_be_bytes(header[12..16].try_into().ok()?);
+            rest.get(..usize::try_from(size).ok()?)
+        }
+        3 => {
+            let (header, rest) = frame.split_at_checked(4)?;
+            let size = u16::from_be_bytes(header[2..4].try_into().ok()?);
+            rest.get(..usize::from(size))
+        }
+        _ => Some(frame),
+    }
+}
+
 impl Device {
-    /// A binary frame: sound to play, which this board swallows whatever it is.
-    pub fn on_binary(&mut self, _frame: &[u8]) {}
+    /// A binary frame: sound to play, which this board swallows. One whose header does not fit it, by the
+    /// version of the protocol in use, is dropped with a word.
+    pub fn on_binary(&mut self, frame: &[u8]) {
+        if unframed(self.identity.websocket_version, frame).is_none() {
+            let line = format!("Invalid binary frame of {} bytes", frame.len());
+            self.log(Level::Error, "WS", &line);
+        }
+    }
 
     /// A message whose bytes need not be text.
     pub fn on_bytes(&mut self, bytes: &[u8], now: u64) {
@@ -54,7 +85,9 @@ impl Device {
             Ok(text) => self.on_text(text, now),
             Err(_) => {
                 self.now = now;
-                self.log_unreadable(&String::from_utf8_lossy(bytes));
+                // More of it would not be printed.
+                let shown = &bytes[..bytes.len().min(console::LONGEST_QUOTE + 1)];
+                self.log_unreadable(&String::from_utf8_lossy(shown));
             }
         }
     }
@@ -62,38 +95,48 @@ impl Device {
     /// A text frame, or a message over MQTT.
     pub fn on_text(&mut self, text: &str, now: u64) {
         self.now = now;
-        let message = match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(message)) => message,
-            Ok(_) if self.identity.transport == Transport::Mqtt => {
-                self.log(Level::Error, "MQTT", "Message type is invalid");
-                return;
-            }
-            _ => {
-                self.log_unreadable(text);
-                return;
-            }
-        };
-        let Some(kind) = message.get("type").and_then(Value::as_str) else {
+        let value = Value::read(text);
+        let message = value.and_then(Value::as_object);
+        let Some((message, kind)) =
+            message.and_then(|message| Some((message, message.text("type")?)))
+        else {
             match self.identity.transport {
-                Transport::Websocket => self.log_unreadable(text),
-                Transport::Mqtt => self.log(Level::Error, "MQTT", "Message type is invalid"),
+                Transport::Mqtt if value.is_some() => {
+                    self.log(Level::Error, "MQTT", "Message type is invalid");
+                }
+                _ => self.log_unreadable(text),
             }
             return;
         };
-        match kind {
-            "mcp" => self.on_mcp(message.get("payload")),
-            "hello" => self.on_hello(&message),
-            "tts" => self.on_speech(&message),
-            "system" => self.on_system(&message),
-            "goodbye" if self.identity.transport == Transport::Mqtt => self.on_goodbye(&message),
-            "stt" | "llm" | "alert" | "custom" => {
-                self.log(Level::Info, "Application", &format!("Received {kind}"));
+        let known = KINDS.into_iter().find(|known| kind == **known);
+        match known {
+            Some("mcp") => self.on_mcp(message.get("payload")),
+            Some("hello") => self.on_hello(message),
+            Some("tts") => self.on_speech(message),
+            Some("system") => self.on_system(message),
+            Some("goodbye") if self.identity.transport == Transport::Mqtt => {
+                self.on_goodbye(message);
             }
-            other => {
-                let line = format!("Unknown message type: {}", console::quote(other));
+            Some(other) if other != "goodbye" => {
+                self.log(Level::Info, "Application", &format!("Received {other}"));
+            }
+            _ => {
+                let kind = console::quote_chars(kind.chars());
+                let line = format!("Unknown message type: {kind}");
                 self.log(Level::Warning, "Application", &line);
             }
         }
+    }
+
+    /// The body did not take a message of so many bytes, and closes the connection.
+    pub fn refused(&mut self, bytes: u64, now: u64) {
+        self.now = now;
+        let line = if bytes > LARGEST_MESSAGE as u64 {
+            format!("Message of {bytes} bytes refused, at most {LARGEST_MESSAGE} are taken")
+        } else {
+            format!("Message of {bytes} bytes refused, out of memory")
+        };
+        self.log(Level::Error, self.identity.transport.tag(), &line);
     }
 
     fn log_unreadable(&mut self, text: &str) {
@@ -105,23 +148,28 @@ impl Device {
         self.log(Level::Error, self.identity.transport.tag(), &line);
     }
 
-    fn on_hello(&mut self, message: &Map<String, Value>) {
+    fn on_hello(&mut self, message: Object<'_>) {
         let tag = self.identity.transport.tag();
-        let transport = message.get("transport").and_then(Value::as_str);
-        if transport != Some(self.transport_name()) {
+        let transport = message.text("transport");
+        if transport.is_none_or(|transport| transport != *self.transport_name()) {
             let line = match self.identity.transport {
-                Transport::Websocket => format!(
-                    "Unsupported transport: {}",
-                    console::quote(transport.unwrap_or("(null)"))
-                ),
+                Transport::Websocket => {
+                    let shown = transport.map(|shown| console::quote_chars(shown.chars()));
+                    let shown = shown.as_deref().unwrap_or("(null)");
+                    format!("Unsupported transport: {shown}")
+                }
                 Transport::Mqtt => "Unsupported or missing transport".to_string(),
             };
             self.log(Level::Error, tag, &line);
             return;
         }
-        if let Some(session) = message.get("session_id").and_then(Value::as_str) {
-            self.session = json::string(session);
-            let line = format!("Session ID: {}", console::quote(session));
+        if let Some(session) = message.text("session_id") {
+            let Some(session) = session.copy(LONGEST_SESSION) else {
+                self.log(Level::Error, tag, "Session ID is too long");
+                return;
+            };
+            self.session = json::string(&session);
+            let line = format!("Session ID: {}", console::quote(&session));
             self.log(Level::Info, tag, &line);
         }
         if self.greeted {
@@ -149,17 +197,15 @@ impl Device {
     }
 
     /// The server closes the audio channel. Only the current session can be meant.
-    fn on_goodbye(&mut self, message: &Map<String, Value>) {
-        let session = message.get("session_id").and_then(Value::as_str);
-        let shown = console::quote(session.unwrap_or("null"));
+    fn on_goodbye(&mut self, message: Object<'_>) {
+        let session = message.text("session_id");
+        let shown = session.map(|session| console::quote_chars(session.chars()));
+        let shown = shown.as_deref().unwrap_or("null");
         let line = format!("Received goodbye message, session_id: {shown}");
         self.log(Level::Info, "MQTT", &line);
-        if self.greeted && session.map(json::string).as_deref() == Some(&*self.session) {
-            self.log(
-                Level::Info,
-                "MQTT",
-                "Closing audio channel, send_goodbye: 0",
-            );
+        let session = session.and_then(|session| session.copy(LONGEST_SESSION));
+        if self.greeted && session.is_some_and(|session| json::string(&session) == self.session) {
+            self.log(Level::Info, "MQTT", "Closing audio channel, send_goodbye: 0");
             self.close_channel();
         }
     }
@@ -169,11 +215,7 @@ impl Device {
         if self.identity.transport != Transport::Mqtt || !self.greeted {
             return;
         }
-        self.log(
-            Level::Info,
-            "MQTT",
-            "Closing audio channel, send_goodbye: 1",
-        );
+        self.log(Level::Info, "MQTT", "Closing audio channel, send_goodbye: 1");
         let goodbye = format!("{{\"session_id\":{},\"type\":\"goodbye\"}}", self.session);
         self.outputs.push_back(Output::Text(goodbye));
         self.close_channel();
@@ -210,42 +252,33 @@ impl Device {
         )
     }
 
-    fn on_speech(&mut self, message: &Map<String, Value>) {
-        match message.get("state").and_then(Value::as_str) {
-            Some("start") if self.greeted => self.change_state(State::Speaking),
-            Some("stop") if self.greeted => self.change_state(State::Listening),
+    fn on_speech(&mut self, message: Object<'_>) {
+        match message.text("state") {
+            Some(state) if self.greeted && state == *"start" => self.change_state(State::Speaking),
+            Some(state) if self.greeted && state == *"stop" => self.change_state(State::Listening),
             _ => {}
         }
     }
 
-    fn on_system(&mut self, message: &Map<String, Value>) {
-        let command = message
-            .get("command")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        self.log(
-            Level::Info,
-            "Application",
-            &format!("System command: {}", console::quote(command)),
-        );
-        if command == "reboot" {
+    fn on_system(&mut self, message: Object<'_>) {
+        let command = message.text("command");
+        let shown = command.map(|command| console::quote_chars(command.chars()));
+        let line = format!("System command: {}", shown.unwrap_or_default());
+        self.log(Level::Info, "Application", &line);
+        if command.is_some_and(|command| command == *"reboot") {
             self.timers.reboot = Some(self.now + REBOOT_DELAY_MS);
         }
     }
 
-    fn on_mcp(&mut self, payload: Option<&Value>) {
+    fn on_mcp(&mut self, payload: Option<Value<'_>>) {
         if self.identity.transport == Transport::Websocket && !self.greeted {
             // There is no session yet that an answer could name.
-            self.log(
-                Level::Warning,
-                "MCP",
-                "Message before the server's hello ignored",
-            );
+            self.log(Level::Warning, "MCP", "Message before the server's hello ignored");
             return;
         }
-        match payload {
-            Some(Value::Object(payload)) => self.on_payload(payload),
-            Some(Value::Array(_)) => {
+        match payload.map(|payload| (payload.as_object(), payload)) {
+            Some((Some(payload), _)) => self.on_payload(payload),
+            Some((None, payload)) if payload.is_array() => {
                 self.log(Level::Error, "MCP", "Batches are not supported");
                 let error = RpcError::invalid_request("batches are not supported");
                 self.answer(None, &Err(error));
@@ -254,7 +287,7 @@ impl Device {
         }
     }
 
-    fn on_payload(&mut self, payload: &Map<String, Value>) {
+    fn on_payload(&mut self, payload: Object<'_>) {
         match rpc::read(payload) {
             Incoming::Dropped { log } => {
                 if let Some(line) = log {
@@ -314,21 +347,27 @@ impl Device {
         self.answer(Some(id), &Ok(result));
     }
 
-    fn execute(&mut self, method: &str, params: mcp::Params, effects: &mut Effects) -> Outcome {
-        match method {
-            "initialize" => mcp::initialize(
+    fn execute(
+        &mut self,
+        method: Text<'_>,
+        params: mcp::Params<'_>,
+        effects: &mut Effects,
+    ) -> Outcome {
+        match METHODS.into_iter().find(|known| method == **known) {
+            Some("initialize") => mcp::initialize(
                 params,
                 &self.identity.board,
                 &self.identity.version,
                 &mut self.vision,
             ),
-            "ping" => Ok("{}".to_string()),
-            "tools/list" => mcp::list(params, &self.registry),
-            "tools/call" => mcp::call(params, &self.registry, &mut self.board, effects),
-            unknown => {
-                let line = format!("Method not implemented: {}", console::quote(unknown));
+            Some("ping") => Ok("{}".to_string()),
+            Some("tools/list") => mcp::list(params, &self.registry),
+            Some("tools/call") => mcp::call(params, &self.registry, &mut self.board, effects),
+            _ => {
+                let shown = console::quote_chars(method.chars());
+                let line = format!("Method not implemented: {shown}");
                 effects.log(Level::Error, "MCP", line);
-                Err(RpcError::unknown_method(unknown))
+                Err(RpcError::unknown_method(method))
             }
         }
     }
@@ -359,5 +398,34 @@ impl Device {
         out.push_str("{\"session_id\":");
         out.push_str(&self.session);
         out.push_str(",\"type\":\"mcp\",\"payload\":");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::raw(1, &[], Some(0))]
+    #[case::raw_noise(1, &[0, 0, 255, 255], Some(4))]
+    #[case::cut(2, &[0; 15], None)]
+    #[case::empty(2, &[0; 16], Some(0))]
+    #[case::whole(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 7, 7], Some(2))]
+    #[case::more(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 7, 7], Some(1))]
+    #[case::lies(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 7], None)]
+    #[case::cut_3(3, &[0, 0, 0], None)]
+    #[case::empty_3(3, &[0; 4], Some(0))]
+    #[case::lies_3(3, &[0, 0, 0, 2, 7], None)]
+    #[case::whole_3(3, &[0, 0, 0, 1, 7], Some(1))]
+    fn a_frame_is_read_as_far_as_it_goes(
+        #[case] version: u8,
+        #[case] frame: &[u8],
+        #[case] holds: Option<usize>,
+    ) {
+        assert_eq!(unframed(version, frame).map(<[u8]>::len), holds);
+        // What it sends itself, it can read.
+        let own = framed(version, alloc::vec![9; 40]);
+        assert_eq!(unframed(version, &own).map(<[u8]>::len), Some(40));
     }
 }

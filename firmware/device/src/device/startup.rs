@@ -61,7 +61,7 @@ impl Device {
         let language = &self.board.language;
         let request = match self.configuration {
             Configuration::Asking { .. } => {
-                let request = bootstrap::request(&self.identity, language);
+                let request = bootstrap::request(&self.identity, language, self.memory);
                 let line = format!("Current version: {}", self.identity.version);
                 self.log(Level::Info, "Ota", &line);
                 request
@@ -100,6 +100,9 @@ impl Device {
             Ok(answer) => answer,
             Err(Unusable::Json) => {
                 return self.configuration_failed("Failed to parse JSON response");
+            }
+            Err(Unusable::LongText) => {
+                return self.configuration_failed("A setting is longer than the storage takes");
             }
             Err(Unusable::LongName) => return self.abort_at_long_name(),
         };

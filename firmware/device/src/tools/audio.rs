@@ -5,7 +5,8 @@ use alloc::format;
 use super::{Effects, done};
 use crate::board::Speaker;
 use crate::console::Level;
-use crate::registry::{Property, Tool};
+use crate::property::Property;
+use crate::registry::Tool;
 
 const STEP: &[Property] = &[Property::integer(
     "step",
@@ -32,18 +33,10 @@ pub(super) const TOOLS: &[Tool] = &[
         description: "Set the volume of the audio speaker to an absolute level. If the current volume is unknown, call \
                       `self.get_device_status` first and then call this tool. Setting a level also ends a mute. Use it \
                       when the user names a number, or says loudest (100), half (50) or silent (0).",
-        properties: &[Property::integer(
-            "volume",
-            "The new level in percent.",
-            0,
-            100,
-        )],
+        properties: &[Property::integer("volume", "The new level in percent.", 0, 100)],
         user_only: false,
         handler: |board, arguments, effects| {
-            board.speaker = Speaker {
-                volume: arguments.byte("volume"),
-                muted: false,
-            };
+            board.speaker = Speaker { volume: arguments.byte("volume"), muted: false };
             apply(&board.speaker, effects);
             done()
         },
@@ -55,15 +48,8 @@ pub(super) const TOOLS: &[Tool] = &[
         properties: STEP,
         user_only: false,
         handler: |board, arguments, effects| {
-            let volume = board
-                .speaker
-                .volume
-                .saturating_add(arguments.byte("step"))
-                .min(100);
-            board.speaker = Speaker {
-                volume,
-                muted: false,
-            };
+            let volume = board.speaker.volume.saturating_add(arguments.byte("step")).min(100);
+            board.speaker = Speaker { volume, muted: false };
             apply(&board.speaker, effects);
             done()
         },
@@ -76,10 +62,7 @@ pub(super) const TOOLS: &[Tool] = &[
         user_only: false,
         handler: |board, arguments, effects| {
             let volume = board.speaker.volume.saturating_sub(arguments.byte("step"));
-            board.speaker = Speaker {
-                volume,
-                muted: false,
-            };
+            board.speaker = Speaker { volume, muted: false };
             apply(&board.speaker, effects);
             done()
         },
@@ -119,33 +102,16 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         user_only: false,
         handler: |_, arguments, effects| {
-            let known = [
-                "chime",
-                "success",
-                "exclamation",
-                "vibration",
-                "low_battery",
-            ];
+            let known = ["chime", "success", "exclamation", "vibration", "low_battery"];
             let asked = arguments.text("name");
-            let sound = known
-                .into_iter()
-                .find(|name| *name == asked)
-                .unwrap_or("chime");
+            let sound = known.into_iter().find(|name| *name == asked).unwrap_or("chime");
             let repeat = arguments.integer("repeat");
-            effects.log(
-                Level::Info,
-                "AudioService",
-                format!("Play sound {sound} x{repeat}"),
-            );
+            effects.log(Level::Info, "AudioService", format!("Play sound {sound} x{repeat}"));
             done()
         },
     },
 ];
 
 fn apply(speaker: &Speaker, effects: &mut Effects) {
-    effects.log(
-        Level::Info,
-        "AudioCodec",
-        format!("Set output volume to {}", speaker.audible()),
-    );
+    effects.log(Level::Info, "AudioCodec", format!("Set output volume to {}", speaker.audible()));
 }

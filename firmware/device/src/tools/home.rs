@@ -4,7 +4,8 @@ use alloc::format;
 
 use super::done;
 use crate::console::{self, Level};
-use crate::registry::{Property, Tool, ToolFailure};
+use crate::property::Property;
+use crate::registry::{Tool, ToolFailure};
 
 /// Keys that the remote control has learnt.
 const KEYS: [&str; 7] = ["power", "up", "down", "left", "right", "ok", "back"];
@@ -25,11 +26,7 @@ pub(super) const TOOLS: &[Tool] = &[
             let Some(key) = KEYS.into_iter().find(|key| *key == asked) else {
                 return Err(ToolFailure(format!("Unknown key: {asked}")));
             };
-            effects.log(
-                Level::Info,
-                "Infrared",
-                format!("{key} x{}", arguments.integer("repeat")),
-            );
+            effects.log(Level::Info, "Infrared", format!("{key} x{}", arguments.integer("repeat")));
             done()
         },
     },
@@ -37,12 +34,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "self.remote.set_channel",
         description: "Tune the television to a channel by sending its digits through the infrared remote control. The \
                       television must be on. For a channel that the user names, look up the number first; do not guess it.",
-        properties: &[Property::integer(
-            "channel",
-            "Number of the channel.",
-            1,
-            999,
-        )],
+        properties: &[Property::integer("channel", "Number of the channel.", 1, 999)],
         user_only: false,
         handler: |_, arguments, effects| {
             effects.log(
@@ -60,11 +52,7 @@ pub(super) const TOOLS: &[Tool] = &[
         properties: &[Property::integer("speed", "The new speed.", 0, 5).with_default_integer(2)],
         user_only: false,
         handler: |_, arguments, effects| {
-            effects.log(
-                Level::Info,
-                "Fan",
-                format!("speed {}", arguments.integer("speed")),
-            );
+            effects.log(Level::Info, "Fan", format!("speed {}", arguments.integer("speed")));
             done()
         },
     },
@@ -79,10 +67,8 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         user_only: false,
         handler: |_, arguments, effects| {
-            let (urgency, text) = (
-                arguments.integer("urgency"),
-                console::quote(arguments.text("text")),
-            );
+            let (urgency, text) =
+                (arguments.integer("urgency"), console::quote(arguments.text("text")));
             effects.log(Level::Info, "Note", format!("[{urgency}] {text}"));
             done()
         },
@@ -92,10 +78,8 @@ pub(super) const TOOLS: &[Tool] = &[
         description: "Open or close the curtain of the room where the device stands, to an absolute position: 0 is closed, \
                       100 is open, and 50 lets in some light without being seen from outside, which is taken when the user \
                       does not say. The motor takes about twenty seconds for the whole way.",
-        properties: &[
-            Property::integer("position", "How far it is open, in percent.", 0, 100)
-                .with_default_integer(50),
-        ],
+        properties: &[Property::integer("position", "How far it is open, in percent.", 0, 100)
+            .with_default_integer(50)],
         user_only: false,
         handler: |_, arguments, effects| {
             effects.log(
@@ -161,11 +145,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         user_only: false,
         handler: |_, arguments, effects| {
-            effects.log(
-                Level::Info,
-                "Doorbell",
-                format!("melody {}", arguments.integer("melody")),
-            );
+            effects.log(Level::Info, "Doorbell", format!("melody {}", arguments.integer("melody")));
             done()
         },
     },

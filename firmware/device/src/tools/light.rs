@@ -5,7 +5,8 @@ use alloc::format;
 use super::{Effects, done};
 use crate::board::Light;
 use crate::console::Level;
-use crate::registry::{Property, Tool};
+use crate::property::Property;
+use crate::registry::Tool;
 
 const RED: Property = Property::integer("red", "Share of red.", 0, 255);
 const GREEN: Property = Property::integer("green", "Share of green.", 0, 255);
@@ -44,11 +45,8 @@ pub(super) const TOOLS: &[Tool] = &[
         properties: &[RED, GREEN, BLUE],
         user_only: false,
         handler: |board, arguments, effects| {
-            board.light.color = [
-                arguments.byte("red"),
-                arguments.byte("green"),
-                arguments.byte("blue"),
-            ];
+            board.light.color =
+                [arguments.byte("red"), arguments.byte("green"), arguments.byte("blue")];
             board.light.on = true;
             apply(&board.light, effects);
             done()
@@ -81,11 +79,7 @@ pub(super) const TOOLS: &[Tool] = &[
         user_only: false,
         handler: |_, arguments, effects| {
             let (times, interval) = (arguments.integer("times"), arguments.integer("interval"));
-            effects.log(
-                Level::Info,
-                "Led",
-                format!("Blink {times} times every {interval} ms"),
-            );
+            effects.log(Level::Info, "Led", format!("Blink {times} times every {interval} ms"));
             done()
         },
     },
@@ -96,11 +90,7 @@ pub(super) const TOOLS: &[Tool] = &[
         properties: &[],
         user_only: false,
         handler: |board, _, _| {
-            let Light {
-                on,
-                color: [red, green, blue],
-                level,
-            } = board.light;
+            let Light { on, color: [red, green, blue], level } = board.light;
             Ok(format!(
                 r#"{{"on":{on},"red":{red},"green":{green},"blue":{blue},"level":{level}}}"#
             ))
@@ -109,14 +99,6 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 fn apply(light: &Light, effects: &mut Effects) {
-    let Light {
-        on,
-        color: [red, green, blue],
-        level,
-    } = light;
-    effects.log(
-        Level::Info,
-        "Led",
-        format!("on {on}, color {red},{green},{blue}, level {level}"),
-    );
+    let Light { on, color: [red, green, blue], level } = light;
+    effects.log(Level::Info, "Led", format!("on {on}, color {red},{green},{blue}, level {level}"));
 }

@@ -7,7 +7,8 @@ use alloc::string::ToString;
 use super::done;
 use crate::console::Level;
 use crate::json;
-use crate::registry::{Property, Tool, ToolFailure};
+use crate::property::Property;
+use crate::registry::{Tool, ToolFailure};
 
 /// Movements that the robot knows.
 const ACTIONS: [&str; 7] = ["sit", "stand", "walk", "turn", "wave", "nod", "dance"];
@@ -119,11 +120,7 @@ pub(super) const TOOLS: &[Tool] = &[
         user_only: false,
         handler: |_, arguments, effects| {
             let strength = arguments.integer("strength");
-            effects.log(
-                Level::Info,
-                "Robot",
-                format!("gesture at {strength} percent"),
-            );
+            effects.log(Level::Info, "Robot", format!("gesture at {strength} percent"));
             done()
         },
     },

@@ -5,7 +5,8 @@ use alloc::string::ToString;
 
 use super::done;
 use crate::console::Level;
-use crate::registry::{Property, Tool, ToolFailure};
+use crate::property::Property;
+use crate::registry::{Tool, ToolFailure};
 
 /// Themes that the display knows.
 const THEMES: [&str; 3] = ["light", "dark", "contrast"];
@@ -18,12 +19,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "self.screen.set_brightness",
         description: "Set the brightness of the screen to an absolute level; 0 turns the backlight off. If the current \
                       brightness is unknown and the user asks for brighter or darker, call `self.get_device_status` first.",
-        properties: &[Property::integer(
-            "brightness",
-            "The new level in percent.",
-            0,
-            100,
-        )],
+        properties: &[Property::integer("brightness", "The new level in percent.", 0, 100)],
         user_only: false,
         handler: |board, arguments, effects| {
             board.screen.brightness = arguments.byte("brightness");
@@ -72,19 +68,13 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "self.screen.set_timeout",
         description: "Set after how many seconds without use the backlight goes out to save the battery. A touch, the wake \
                       word or an alert lights the screen again. One minute when the user does not say how long.",
-        properties: &[
-            Property::integer("seconds", "Time until the screen goes dark.", 5, 3600)
-                .with_default_integer(60),
-        ],
+        properties: &[Property::integer("seconds", "Time until the screen goes dark.", 5, 3600)
+            .with_default_integer(60)],
         user_only: false,
         handler: |board, arguments, effects| {
             board.screen.timeout_s =
                 u16::try_from(arguments.integer("seconds")).unwrap_or(u16::MAX);
-            effects.log(
-                Level::Info,
-                "Display",
-                format!("Timeout {} s", board.screen.timeout_s),
-            );
+            effects.log(Level::Info, "Display", format!("Timeout {} s", board.screen.timeout_s));
             done()
         },
     },
@@ -100,17 +90,9 @@ pub(super) const TOOLS: &[Tool] = &[
         ],
         user_only: false,
         handler: |board, arguments, effects| {
-            board.screen.message = arguments
-                .text("text")
-                .chars()
-                .take(MESSAGE_LENGTH)
-                .collect();
+            board.screen.message = arguments.text("text").chars().take(MESSAGE_LENGTH).collect();
             let length = board.screen.message.chars().count();
-            effects.log(
-                Level::Info,
-                "Display",
-                format!("Show message of {length} characters"),
-            );
+            effects.log(Level::Info, "Display", format!("Show message of {length} characters"));
             done()
         },
     },

@@ -5,7 +5,8 @@ use alloc::string::ToString;
 
 use super::done;
 use crate::console::{self, Level};
-use crate::registry::{Property, Tool, ToolFailure};
+use crate::property::Property;
+use crate::registry::{Tool, ToolFailure};
 
 /// Languages of the built-in prompts.
 const LANGUAGES: [&str; 6] = ["en-US", "de-DE", "ja-JP", "pt-BR", "vi-VN", "zh-CN"];
@@ -23,11 +24,7 @@ pub(super) const TOOLS: &[Tool] = &[
         user_only: false,
         handler: |board, arguments, effects| {
             board.timer_minutes = u16::try_from(arguments.integer("minutes")).unwrap_or_default();
-            effects.log(
-                Level::Info,
-                "Timer",
-                format!("start {} min", board.timer_minutes),
-            );
+            effects.log(Level::Info, "Timer", format!("start {} min", board.timer_minutes));
             done()
         },
     },
@@ -86,10 +83,8 @@ pub(super) const TOOLS: &[Tool] = &[
         properties: &[],
         user_only: false,
         handler: |_, _, _| {
-            Ok(
-                r#"{"type":"wifi","ssid":"reference","signal":"strong","rssi":-50,"channel":1}"#
-                    .to_string(),
-            )
+            Ok(r#"{"type":"wifi","ssid":"reference","signal":"strong","rssi":-50,"channel":1}"#
+                .to_string())
         },
     },
     super::camera::TAKE_PHOTO,
@@ -133,9 +128,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 format!("User requested firmware upgrade from URL: {url}"),
             );
             effects.log(Level::Error, "MCP", "Firmware upgrade failed");
-            Err(ToolFailure(
-                "This device has no partition to upgrade to".to_string(),
-            ))
+            Err(ToolFailure("This device has no partition to upgrade to".to_string()))
         },
     },
 ];

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use rumqttc::mqttbytes::v4::Packet;
 use serde_json::json;
 
 use crate::broker::Broker;
@@ -25,11 +26,7 @@ fn check_request(posted: &Posted) {
     assert_eq!(posted.header("content-type"), "application/json");
     assert_eq!(posted.header("activation-version"), "1");
     assert_eq!(posted.header("accept-language"), "en-US");
-    assert!(
-        posted
-            .header("user-agent")
-            .starts_with("mcp-hil-reference/")
-    );
+    assert!(posted.header("user-agent").starts_with("mcp-hil-reference/"));
     let body = posted.json();
     assert_eq!(body["mac_address"], posted.header("device-id"));
     assert_eq!(body["uuid"], posted.header("client-id"));
@@ -37,10 +34,7 @@ fn check_request(posted: &Posted) {
 
 #[test]
 fn an_mqtt_device_is_configured_at_every_boot() {
-    let (web, listener) = (
-        Web::start(),
-        TcpListener::bind("127.0.0.1:0").expect("a port"),
-    );
+    let (web, listener) = (Web::start(), TcpListener::bind("127.0.0.1:0").expect("a port"));
     let endpoint = listener.local_addr().expect("an address").to_string();
     let broker = Broker::adopt(listener, start(&web));
     let answer = json!({
@@ -64,6 +58,25 @@ fn an_mqtt_device_is_configured_at_every_boot() {
     assert_eq!(broker.accept().connect.client_id, "c1");
 }
 
+/// A server on a busy computer answers late, and a device waits longer than until its next sign of life.
+#[test]
+fn a_server_that_is_late_with_its_answer_to_a_ping_is_not_left() {
+    let (web, listener) = (Web::start(), TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let endpoint = listener.local_addr().expect("an address").to_string();
+    let broker = Broker::adopt(listener, start(&web));
+    let answer = json!({"mqtt": {"endpoint": endpoint, "client_id": "c1", "username": "u",
+        "password": "pw", "publish_topic": "up", "keepalive": 1}});
+    web.answer(200, &answer.to_string());
+    let mut session = broker.accept();
+    let mut pings = 0;
+    while pings < 4 {
+        let packet = session.packet(PATIENCE).expect("the device stays");
+        pings += u32::from(matches!(packet, Packet::PingReq));
+    }
+    let answer = session.request(1, "ping", &json!({}));
+    assert_eq!(answer["payload"]["result"], json!({}));
+}
+
 #[test]
 fn a_websocket_device_takes_url_token_and_version() {
     let web = Web::start();
@@ -74,19 +87,13 @@ fn a_websocket_device_takes_url_token_and_version() {
     let mut link = bench.accept(PATIENCE).expect("the device dials");
     let header = |name: &str| {
         let mut found = link.headers.iter().filter(|(known, _)| known == name);
-        found
-            .next()
-            .map(|(_, value)| value.clone())
-            .unwrap_or_default()
+        found.next().map(|(_, value)| value.clone()).unwrap_or_default()
     };
     assert_eq!(header("authorization"), "Bearer t0k");
     assert_eq!(header("protocol-version"), "3");
     assert_eq!(header("device-id"), posted.header("device-id"));
     let hello = link.json();
-    assert_eq!(
-        (&hello["version"], &hello["transport"]),
-        (&json!(3), &json!("websocket"))
-    );
+    assert_eq!((&hello["version"], &hello["transport"]), (&json!(3), &json!("websocket")));
     link.greet("s");
     let initialized = link.request(1, "initialize", &json!({}));
     assert_eq!(
@@ -133,13 +140,7 @@ fn activation_comes_before_the_protocol() {
     for status in [202, 200] {
         let posted = web.answer(status, "");
         assert_eq!(posted.line, "POST /ota/activate HTTP/1.1");
-        assert!(
-            !bench
-                .device
-                .console()
-                .iter()
-                .any(|line| line.contains("WS:"))
-        );
+        assert!(!bench.device.console().iter().any(|line| line.contains("WS:")));
     }
     check_request(&web.answer(200, &json!({ "websocket": websocket }).to_string()));
     assert!(bench.accept(PATIENCE).is_some());
@@ -156,10 +157,5 @@ fn a_long_name_crashes_it_at_every_boot() {
     }
     assert!(device.console_has("ESP_ERROR_CHECK failed: esp_err_t 0x1109"));
     assert!(device.console_has("rst:0xc (RTC_SW_CPU_RST)"));
-    assert!(
-        !device
-            .console()
-            .iter()
-            .any(|line| line.contains("Activation done"))
-    );
+    assert!(!device.console().iter().any(|line| line.contains("Activation done")));
 }

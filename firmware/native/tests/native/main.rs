@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod broker;
+mod memory;
 mod mqtt;
 mod mutants;
 mod process;

@@ -29,14 +29,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(1);
 const CROWD: usize = 32;
 
 /// Areas that this conversation covers.
-const AREAS: [&str; 6] = [
-    "bootstrap",
-    "channel",
-    "mqtt",
-    "session",
-    "transport",
-    "vision",
-];
+const AREAS: [&str; 6] = ["bootstrap", "channel", "mqtt", "session", "transport", "vision"];
 /// Mutants of these areas that this conversation over MQTT cannot show; the harness' table of
 /// mutants does.
 const SHOWN_ELSEWHERE: [&str; 10] = [
@@ -117,19 +110,13 @@ fn conversation(mutant: Option<&str>) -> Vec<String> {
     let config = json!({"mqtt": {"endpoint": endpoint, "client_id": "c@1", "username": "user",
         "password": "pass", "publish_topic": "up", "keepalive": KEEP_ALIVE.as_secs()}});
     let (requests, url) = serve(config.to_string());
-    let arguments: Vec<&str> = mutant
-        .into_iter()
-        .flat_map(|name| ["--mutant", name])
-        .collect();
+    let arguments: Vec<&str> = mutant.into_iter().flat_map(|name| ["--mutant", name]).collect();
     let device = Program::start(&arguments, &[("MCP_HIL_OTA_URL", &format!("{url}/ota/"))]);
 
     let Some(session) = Session::accept(&listener) else {
         return vec!["it never connects".to_string()];
     };
-    let mut talk = Conversation {
-        session,
-        notes: vec![],
-    };
+    let mut talk = Conversation { session, notes: vec![] };
     talk.note(talk.session.connect.clone());
     talk.message();
     let port = audio.local_addr().expect("an address").port();
@@ -144,26 +131,11 @@ fn conversation(mutant: Option<&str>) -> Vec<String> {
     }
 
     talk.request(50, "tools/list", &json!({}));
-    talk.call(
-        1,
-        "self.camera.take_photo",
-        &json!({"question": "what is it"}),
-    );
-    for (id, url) in [
-        (2, "ws://127.0.0.1:1/".to_string()),
-        (4, format!("{url}/explain")),
-    ] {
+    talk.call(1, "self.camera.take_photo", &json!({"question": "what is it"}));
+    for (id, url) in [(2, "ws://127.0.0.1:1/".to_string()), (4, format!("{url}/explain"))] {
         let vision = json!({"url": url, "token": "v1s10n"});
-        talk.request(
-            id,
-            "initialize",
-            &json!({"capabilities": {"vision": vision}}),
-        );
-        talk.call(
-            id + 1,
-            "self.camera.take_photo",
-            &json!({"question": "what is it"}),
-        );
+        talk.request(id, "initialize", &json!({"capabilities": {"vision": vision}}));
+        talk.call(id + 1, "self.camera.take_photo", &json!({"question": "what is it"}));
     }
     // All pages, or as many as there should be.
     let mut cursor = json!("");
@@ -186,9 +158,7 @@ fn conversation(mutant: Option<&str>) -> Vec<String> {
         && talk.session.message(KEEP_ALIVE / 4).is_none()
     {}
     let pings = talk.session.others.contains(&Packet::PingReq);
-    talk.session
-        .others
-        .retain(|packet| *packet != Packet::PingReq);
+    talk.session.others.retain(|packet| *packet != Packet::PingReq);
     talk.note((pings, talk.session.others.clone()));
 
     // With QoS 1 a request is a request.
@@ -199,8 +169,7 @@ fn conversation(mutant: Option<&str>) -> Vec<String> {
     talk.message();
 
     for name in ["another", "first"] {
-        talk.session
-            .push(json!({"type": "goodbye", "session_id": name}).to_string());
+        talk.session.push(json!({"type": "goodbye", "session_id": name}).to_string());
         talk.request(30, "ping", &json!({}));
         // Whether sound comes after all that was on its way.
         audio.set_nonblocking(true).expect("non-blocking");
@@ -228,25 +197,17 @@ fn conversation(mutant: Option<&str>) -> Vec<String> {
 
     let mut notes = talk.notes;
     for mut posted in requests.lock().expect("not poisoned").clone() {
-        posted
-            .headers
-            .retain(|(name, _)| !name.eq_ignore_ascii_case("host"));
+        posted.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("host"));
         posted.headers.sort();
         let body = String::from_utf8_lossy(&posted.body);
         notes.push(format!("{} {:?} {body}", posted.line, posted.headers));
     }
     let port = format!("127.0.0.1:{}", url.rsplit(':').next().unwrap_or_default());
-    notes
-        .iter()
-        .map(|note| note.replace(&port, "HERE"))
-        .collect()
+    notes.iter().map(|note| note.replace(&port, "HERE")).collect()
 }
 
 fn names() -> VecDeque<String> {
-    let output = Command::new(PROGRAM)
-        .arg("--list-mutants")
-        .output()
-        .expect("it runs");
+    let output = Command::new(PROGRAM).arg("--list-mutants").output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let rows = text.lines().map(|row| row.split('\t').collect::<Vec<_>>());
     rows.filter(|row| AREAS.contains(&row[1]) && !SHOWN_ELSEWHERE.contains(&row[0]))
@@ -258,10 +219,7 @@ fn names() -> VecDeque<String> {
 fn every_newer_mutant_behaves_otherwise() {
     let healthy = conversation(None);
     assert!(healthy.len() >= 30, "{} notes: {healthy:#?}", healthy.len());
-    assert!(
-        !healthy.iter().any(|note| note.contains(NOTHING)),
-        "{healthy:#?}"
-    );
+    assert!(!healthy.iter().any(|note| note.contains(NOTHING)), "{healthy:#?}");
     // The same again: only a mutant makes a difference.
     assert_eq!(conversation(None), healthy);
 
@@ -280,20 +238,15 @@ fn every_newer_mutant_behaves_otherwise() {
             });
         }
     });
-    assert_eq!(
-        alike.into_inner().expect("not poisoned"),
-        Vec::<String>::new()
-    );
+    assert_eq!(alike.into_inner().expect("not poisoned"), Vec::<String>::new());
 }
 
 #[test]
 fn the_websocket_tells_another_device() {
     let web = Web::start();
     let url = web.url("/ota/");
-    let device = Program::start(
-        &["--mutant", "bootstrap-other-device"],
-        &[("MCP_HIL_OTA_URL", &url)],
-    );
+    let device =
+        Program::start(&["--mutant", "bootstrap-other-device"], &[("MCP_HIL_OTA_URL", &url)]);
     let bench = Bench::adopt(device);
     let config = json!({"websocket": {"url": bench.url()}});
     let posted = web.answer(200, &config.to_string());

@@ -69,10 +69,7 @@ impl Bench {
         #[expect(clippy::result_large_err, reason = "the library's callback type")]
         let callback = |request: &Request, response: Response| {
             for (name, value) in request.headers() {
-                headers.push((
-                    name.to_string(),
-                    value.to_str().unwrap_or_default().to_string(),
-                ));
+                headers.push((name.to_string(), value.to_str().unwrap_or_default().to_string()));
             }
             Ok(response)
         };
@@ -116,11 +113,7 @@ impl Connection {
     /// The next text frame, as JSON.
     pub(crate) fn json(&mut self) -> Value {
         loop {
-            match self
-                .read(PATIENCE)
-                .expect("a connection")
-                .expect("a frame in time")
-            {
+            match self.read(PATIENCE).expect("a connection").expect("a frame in time") {
                 Message::Text(text) => return serde_json::from_str(&text).expect("JSON"),
                 _ => continue,
             }
@@ -138,9 +131,7 @@ impl Connection {
     /// Sends a request and gives back the payload of its answer.
     pub(crate) fn request(&mut self, id: u64, method: &str, params: &Value) -> Value {
         let payload = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.send(Message::text(
-            json!({"type": "mcp", "payload": payload}).to_string(),
-        ));
+        self.send(Message::text(json!({"type": "mcp", "payload": payload}).to_string()));
         loop {
             let message = self.json();
             if message["payload"]["id"] == id {

@@ -16,11 +16,7 @@ fn shake_hands(bench: &Bench) -> Connection {
 
 fn introduce(link: &mut Connection, url: &str, token: &str) {
     let vision = json!({"url": url, "token": token});
-    link.request(
-        1,
-        "initialize",
-        &json!({"capabilities": {"vision": vision}}),
-    );
+    link.request(1, "initialize", &json!({"capabilities": {"vision": vision}}));
 }
 
 fn call() -> Value {
@@ -30,10 +26,7 @@ fn call() -> Value {
 fn text(payload: &Value) -> (bool, String) {
     let result = &payload["result"];
     let text = result["content"][0]["text"].as_str().expect("text");
-    (
-        result["isError"].as_bool().expect("a flag"),
-        text.to_string(),
-    )
+    (result["isError"].as_bool().expect("a flag"), text.to_string())
 }
 
 #[test]
@@ -41,10 +34,7 @@ fn without_an_http_address_it_is_refused() {
     let bench = Bench::start(&[]);
     let mut link = shake_hands(&bench);
     let refused = text(&link.request(2, "tools/call", &call()));
-    assert_eq!(
-        refused,
-        (true, "Image explain URL or token is not set".to_string())
-    );
+    assert_eq!(refused, (true, "Image explain URL or token is not set".to_string()));
     introduce(&mut link, "ws://127.0.0.1:1/", "t");
     assert!(text(&link.request(3, "tools/call", &call())).0);
     introduce(&mut link, "http://127.0.0.1:1/", "t");
@@ -72,23 +62,12 @@ fn the_picture_goes_up_and_the_explanation_comes_back() {
         assert_eq!(posted.header("device-id").len(), 17);
         assert_eq!(posted.header("client-id").len(), 36);
         let kind = posted.header("content-type");
-        let boundary = kind
-            .strip_prefix("multipart/form-data; boundary=")
-            .expect("a form");
+        let boundary = kind.strip_prefix("multipart/form-data; boundary=").expect("a form");
         let form = String::from_utf8_lossy(&posted.body).into_owned();
-        assert!(
-            form.contains("name=\"question\"\r\n\r\nwhat \u{e4}?\r\n"),
-            "{form}"
-        );
+        assert!(form.contains("name=\"question\"\r\n\r\nwhat \u{e4}?\r\n"), "{form}");
         assert!(form.ends_with(&format!("\r\n--{boundary}--\r\n")));
         let jpeg = posted.body.windows(4).any(|four| four == b"\n\xff\xd8\xff");
         assert!(jpeg, "a file that begins like a JPEG");
     }
-    assert!(
-        !bench
-            .device
-            .console()
-            .iter()
-            .any(|line| line.contains("v1s10n"))
-    );
+    assert!(!bench.device.console().iter().any(|line| line.contains("v1s10n")));
 }

@@ -40,22 +40,16 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) fn start() -> Web {
-        Web {
-            listener: TcpListener::bind("127.0.0.1:0").expect("a port"),
-        }
+        Web { listener: TcpListener::bind("127.0.0.1:0").expect("a port") }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!(
-            "http://{}{path}",
-            self.listener.local_addr().expect("an address")
-        )
+        format!("http://{}{path}", self.listener.local_addr().expect("an address"))
     }
 
     /// Takes the next request and answers it.
     pub(crate) fn answer(&self, status: u16, body: &str) -> Posted {
-        self.serve(|_| (status, body.to_string()))
-            .expect("the device asks")
+        self.serve(|_| (status, body.to_string())).expect("the device asks")
     }
 
     /// Takes the next request, if one comes in time, and answers with what `choose` says.
@@ -73,11 +67,7 @@ impl Web {
                 None => break,
             }
         }
-        let mut posted = Posted {
-            line: line.trim_end().to_string(),
-            headers,
-            body: Vec::new(),
-        };
+        let mut posted = Posted { line: line.trim_end().to_string(), headers, body: Vec::new() };
         let length = posted.header("content-length").parse().unwrap_or(0);
         posted.body.resize(length, 0);
         reader.read_exact(&mut posted.body).expect("the body");
@@ -86,10 +76,7 @@ impl Web {
             "HTTP/1.1 {status} Whatever\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
-        reader
-            .get_mut()
-            .write_all(answer.as_bytes())
-            .expect("a connection");
+        reader.get_mut().write_all(answer.as_bytes()).expect("a connection");
         Some(posted)
     }
 }

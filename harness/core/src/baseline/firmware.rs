@@ -28,7 +28,7 @@ impl TryFrom<String> for FirmwareRange {
         match VersionReq::parse(&text) {
             Ok(range) => Ok(Self { text, range }),
             Err(error) => Err(format!(
-                "`{text}` is no range of versions ({error}): expected one such as `>=2.4.0, <2.5`"
+                "`{text}` is not a range of versions ({error}): expected one such as `>=2.4.0, <2.5`"
             )),
         }
     }
@@ -50,9 +50,7 @@ impl fmt::Display for FirmwareRange {
 /// left out: a fork that appends its own mark has the faults of the version that it stands on.
 fn lenient(text: &str) -> Option<Version> {
     let text = text.trim().trim_start_matches(['v', 'V']);
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let mut parts = text[..end].split('.').map(|part| match part {
         "" => None,
         digits => digits.parse::<u64>().ok(),
@@ -77,9 +75,7 @@ mod tests {
         for inside in ["2.4.0", "2.4", "v2.4.2", "2.4.2-rc1", "2.4.2.7", " 2.4.9+x"] {
             assert!(stock.has(inside), "{inside}");
         }
-        for outside in [
-            "2.3.9", "2.5.0", "2", "", "beta", "v", "-1", "2.5-rc1", ".2.4",
-        ] {
+        for outside in ["2.3.9", "2.5.0", "2", "", "beta", "v", "-1", "2.5-rc1", ".2.4"] {
             assert!(!stock.has(outside), "{outside}");
         }
         assert!(!range("2.4").has("3.0.0") && range("2.4").has("2.9.0"));
@@ -89,7 +85,7 @@ mod tests {
     fn what_is_no_range_is_refused() {
         for text in ["", "two", ">=", "2.4 - 2.5"] {
             let refused = FirmwareRange::try_from(text.to_owned());
-            assert!(refused.unwrap_err().contains("no range"), "{text}");
+            assert!(refused.unwrap_err().contains("not a range"), "{text}");
         }
     }
 

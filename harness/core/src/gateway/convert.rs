@@ -41,13 +41,13 @@ pub(super) struct Control {
 
 /// A control that becomes none.
 #[derive(Debug)]
-pub(super) struct Drop {
+pub(super) struct Dropped {
     pub(super) why: String,
     /// What the answer to the caller begins with, where it gets one.
     pub(super) answer: Option<Map<String, Value>>,
 }
 
-impl Drop {
+impl Dropped {
     fn silent(why: String) -> Self {
         Self { why, answer: None }
     }
@@ -55,22 +55,23 @@ impl Drop {
 
 impl Control {
     /// Reads a control.
-    pub(super) fn read(text: &str, now_ms: u64) -> Result<Self, Drop> {
+    pub(super) fn read(text: &str, now_ms: u64) -> Result<Self, Dropped> {
         if text.len() > MAX_CONTROL_BYTES {
-            return Err(Drop::silent(format!(
-                "a control of {} bytes is dropped: expected at most {MAX_CONTROL_BYTES}",
+            return Err(Dropped::silent(format!(
+                "a control message of {} bytes was discarded: expected at most {MAX_CONTROL_BYTES}",
                 text.len()
             )));
         }
         let data = match serde_json::from_str(text) {
             Ok(Value::Object(data)) => data,
             Ok(other) => {
-                let why = format!("expected a control as a JSON object, got {}", short(&other));
-                return Err(Drop::silent(why));
+                let why =
+                    format!("expected a control message as a JSON object, got {}", short(&other));
+                return Err(Dropped::silent(why));
             }
             Err(error) => {
-                return Err(Drop::silent(format!(
-                    "a control that is no JSON is dropped: {error}"
+                return Err(Dropped::silent(format!(
+                    "a control message that is not JSON was discarded: {error}"
                 )));
             }
         };
@@ -81,19 +82,15 @@ impl Control {
             Some(kind) => kind.as_str().unwrap_or_default(),
         };
         let given = |name: &str| data.get(name).filter(|value| !value.is_null());
-        let request_id = given("request_id")
-            .cloned()
-            .unwrap_or_else(|| format!("req_{now_ms}").into());
+        let request_id =
+            given("request_id").cloned().unwrap_or_else(|| format!("req_{now_ms}").into());
         let wanted_id = number_in(&request_id);
         let mut answer = Map::new();
         answer.insert("type".into(), "device_control_result".into());
         answer.insert("request_id".into(), request_id);
         let timestamp = given("timestamp").cloned();
         let close = |mut answer: Map<String, Value>| {
-            answer.insert(
-                "timestamp".into(),
-                timestamp.unwrap_or_else(|| now_ms.into()),
-            );
+            answer.insert("timestamp".into(), timestamp.unwrap_or_else(|| now_ms.into()));
             answer
         };
         let (function, arguments) = match kind {
@@ -108,16 +105,13 @@ impl Control {
                     (function.to_owned(), arguments)
                 }
                 Err(why) => {
-                    return Err(Drop {
-                        why,
-                        answer: Some(close(answer)),
-                    });
+                    return Err(Dropped { why, answer: Some(close(answer)) });
                 }
             },
             _ => {
                 let kind = data.get("type").map(short).unwrap_or_default();
-                return Err(Drop::silent(format!(
-                    "a message of type {kind} is dropped: expected `device_control` or `function_call`"
+                return Err(Dropped::silent(format!(
+                    "a message of type {kind} was discarded: expected `device_control` or `function_call`"
                 )));
             }
         };
@@ -126,31 +120,25 @@ impl Control {
             Some((_, tool)) => ((*tool).to_owned(), None),
             None => {
                 let shown = short(&function.as_str().into());
-                let warning = format!("unknown function {shown}: it goes on under its own name");
+                let warning = format!("unknown function {shown}: forwarded under its own name");
                 (function, Some(warning))
             }
         };
-        Ok(Self {
-            tool,
-            arguments,
-            wanted_id,
-            answer: close(answer),
-            warning,
-        })
+        Ok(Self { tool, arguments, wanted_id, answer: close(answer), warning })
     }
 }
 
 /// The action of a `device_control`, its function, and its argument.
-fn action(data: &Map<String, Value>) -> Result<(&str, &'static str, Map<String, Value>), Drop> {
+fn action(data: &Map<String, Value>) -> Result<(&str, &'static str, Map<String, Value>), Dropped> {
     let given = |name: &str| data.get(name).filter(|value| !value.is_null());
     let named = given("action").or_else(|| given("command"));
     let known = named
         .and_then(Value::as_str)
         .and_then(|named| ACTIONS.iter().find(|(action, ..)| *action == named));
     let Some((action, function, argument)) = known else {
-        return Err(Drop::silent(match named {
-            Some(named) => format!("unknown action {}: it is dropped", short(named)),
-            None => "a device_control without action is dropped".to_owned(),
+        return Err(Dropped::silent(match named {
+            Some(named) => format!("unknown action {}: discarded", short(named)),
+            None => "a device_control without an action was discarded".to_owned(),
         }));
     };
     let mut arguments = Map::new();
@@ -170,28 +158,19 @@ fn function_call(data: &Map<String, Value>) -> Result<(&str, Map<String, Value>)
         Some(Value::Object(call)) => call,
         None => data,
         Some(other) => {
-            return Err(format!(
-                "expected `function_call` as an object, got {}",
-                short(other)
-            ));
+            return Err(format!("expected `function_call` as an object, got {}", short(other)));
         }
     };
     let name = match call.get("name") {
         Some(Value::String(name)) if !name.is_empty() => name,
         None => return Err("a function_call without `name`".to_owned()),
         Some(other) => {
-            return Err(format!(
-                "expected a function's name as text, got {}",
-                short(other)
-            ));
+            return Err(format!("expected a function's name as text, got {}", short(other)));
         }
     };
     let arguments = call.get("arguments").or_else(|| call.get("args"));
     let wrong = |got: &Value| {
-        Err(format!(
-            "expected the arguments of `{name}` as an object, got {}",
-            short(got)
-        ))
+        Err(format!("expected the arguments of `{name}` as an object, got {}", short(got)))
     };
     match arguments {
         None | Some(Value::Null) => Ok((name, Map::new())),

@@ -28,12 +28,7 @@ pub(super) struct Ids {
 
 impl Ids {
     pub(super) fn new(wide: bool) -> Self {
-        Self {
-            wide,
-            used: BTreeSet::new(),
-            floor: 0,
-            next_own: CALLERS_BELOW,
-        }
+        Self { wide, used: BTreeSet::new(), floor: 0, next_own: CALLERS_BELOW }
     }
 
     /// The wanted id where it is free and in range, else one of the gateway's own.
@@ -51,11 +46,7 @@ impl Ids {
             None => {
                 let id = self.next_own;
                 // After 268 million calls they begin again.
-                self.next_own = if id + 1 < DEVICE_IDS_BELOW {
-                    id + 1
-                } else {
-                    CALLERS_BELOW
-                };
+                self.next_own = if id + 1 < DEVICE_IDS_BELOW { id + 1 } else { CALLERS_BELOW };
                 id
             }
         }
@@ -79,11 +70,7 @@ mod tests {
             assert_eq!(ids.take(Some(id)), id);
         }
         assert_eq!(ids.take(Some(7)), CALLERS_BELOW);
-        assert_eq!(
-            ids.take(Some(3)),
-            CALLERS_BELOW + 1,
-            "below what was forgotten"
-        );
+        assert_eq!(ids.take(Some(3)), CALLERS_BELOW + 1, "below what was forgotten");
         assert_eq!(ids.take(Some(8)), CALLERS_BELOW + 2);
     }
 

@@ -33,7 +33,7 @@ use serde_json::{Map, Value, json};
 use crate::capability::STATUS_TOOL;
 use crate::wire::{as_integer, outbound};
 
-use convert::{Control, Drop};
+use convert::{Control, Dropped};
 use ids::Ids;
 
 pub use ids::{CALLERS_BELOW, DEVICE_IDS_BELOW};
@@ -64,10 +64,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            wide_ids: false,
-            deadline_ms: 10_000,
-        }
+        Self { wide_ids: false, deadline_ms: 10_000 }
     }
 }
 
@@ -83,9 +80,9 @@ pub enum Step {
     Reply(Reply),
     /// Tell the person at the gateway.
     Log {
-        /// How bad it is.
+        /// The severity.
         level: LogLevel,
-        /// What it is.
+        /// The message, one line.
         text: String,
     },
 }
@@ -93,9 +90,9 @@ pub enum Step {
 /// An answer to a caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The caller, by the number under which its control came.
+    /// The caller, by the number with which its control message was passed in.
     pub caller: u64,
-    /// The answer.
+    /// The answer, in the form of `device_control_result`.
     pub json: Value,
 }
 
@@ -128,11 +125,7 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway that nobody has asked anything yet.
     pub fn new(settings: Settings) -> Self {
-        Self {
-            settings,
-            ids: Ids::new(settings.wide_ids),
-            pending: BTreeMap::new(),
-        }
+        Self { settings, ids: Ids::new(settings.wide_ids), pending: BTreeMap::new() }
     }
 
     /// Takes a control of a caller at a time in milliseconds since 1970.
@@ -140,7 +133,7 @@ impl Gateway {
         let log = |level, text| Step::Log { level, text };
         let control = match Control::read(text, now_ms) {
             Ok(control) => control,
-            Err(Drop { why, answer }) => {
+            Err(Dropped { why, answer }) => {
                 let mut steps = vec![log(LogLevel::Error, why.clone())];
                 if let Some(answer) = answer {
                     steps.push(failure(caller, answer, INVALID, &why));
@@ -153,7 +146,7 @@ impl Gateway {
             steps.push(log(LogLevel::Warning, warning));
         }
         if self.pending.len() >= MAX_PENDING {
-            let why = format!("{MAX_PENDING} calls wait for the device");
+            let why = format!("{MAX_PENDING} calls are waiting for the device");
             steps.push(log(LogLevel::Error, why.clone()));
             steps.push(failure(caller, control.answer, BUSY, &why));
             return steps;
@@ -184,26 +177,15 @@ impl Gateway {
         if payload.get("method").is_some() {
             return None;
         }
-        let Pending {
-            caller,
-            answer,
-            status,
-            ..
-        } = self.pending.remove(&id)?;
+        let Pending { caller, answer, status, .. } = self.pending.remove(&id)?;
         if let Some(error) = payload.get("error") {
-            return Some(Reply {
-                caller,
-                json: failed(answer, error.clone()),
-            });
+            return Some(Reply { caller, json: failed(answer, error.clone()) });
         }
         let result = payload.get("result").cloned().unwrap_or_default();
         let text = result.pointer("/content/0/text").and_then(Value::as_str);
         if result.get("isError") == Some(&Value::Bool(true)) {
             let message = text.unwrap_or("the tool failed").to_owned();
-            return Some(Reply {
-                caller,
-                json: failed(answer, json!({"message": message})),
-            });
+            return Some(Reply { caller, json: failed(answer, json!({"message": message})) });
         }
         let mut json = answer;
         let level = text
@@ -228,10 +210,7 @@ impl Gateway {
 
     /// The device's connection ended: the answers for all who wait.
     pub fn device_gone(&mut self) -> Vec<Reply> {
-        std::mem::take(&mut self.pending)
-            .into_values()
-            .map(away)
-            .collect()
+        std::mem::take(&mut self.pending).into_values().map(away).collect()
     }
 
     /// The answers for those who have waited too long.
@@ -242,10 +221,7 @@ impl Gateway {
             .extract_if(.., |_, pending| pending.due_ms <= now_ms)
             .map(|(_, pending)| Reply {
                 caller: pending.caller,
-                json: failed(
-                    pending.answer,
-                    json!({"code": NO_ANSWER, "message": message}),
-                ),
+                json: failed(pending.answer, json!({"code": NO_ANSWER, "message": message})),
             })
             .collect()
     }
@@ -272,10 +248,7 @@ fn away(pending: Pending) -> Reply {
 }
 
 fn failure(caller: u64, answer: Map<String, Value>, code: i64, why: &str) -> Step {
-    Step::Reply(Reply {
-        caller,
-        json: failed(answer, json!({"code": code, "message": why})),
-    })
+    Step::Reply(Reply { caller, json: failed(answer, json!({"code": code, "message": why})) })
 }
 
 fn failed(mut answer: Map<String, Value>, error: Value) -> Value {

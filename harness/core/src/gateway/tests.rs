@@ -12,13 +12,12 @@ fn gateway() -> Gateway {
 
 /// The call that a control becomes.
 fn call(gateway: &mut Gateway, control: &Value) -> Option<Value> {
-    gateway
-        .control(1, &control.to_string(), 1_758_893_424_665)
-        .into_iter()
-        .find_map(|step| match step {
+    gateway.control(1, &control.to_string(), 1_758_893_424_665).into_iter().find_map(|step| {
+        match step {
             Step::SendToDevice { payload } => Some(payload),
             _ => None,
-        })
+        }
+    })
 }
 
 #[rstest]
@@ -37,10 +36,7 @@ fn call(gateway: &mut Gateway, control: &Value) -> Option<Value> {
 fn a_control_becomes_a_call(#[case] control: Value, #[case] tool: &str, #[case] arguments: Value) {
     let call = call(&mut gateway(), &control).expect("a call");
     assert_eq!(call["method"], "tools/call");
-    assert_eq!(
-        call["params"],
-        json!({"name": tool, "arguments": arguments})
-    );
+    assert_eq!(call["params"], json!({"name": tool, "arguments": arguments}));
 }
 
 #[rstest]
@@ -67,10 +63,7 @@ fn the_id_comes_from_the_request_id_where_a_device_can_answer_it(
 
 #[test]
 fn wide_ids_are_taken_as_they_are() {
-    let settings = Settings {
-        wide_ids: true,
-        ..Settings::default()
-    };
+    let settings = Settings { wide_ids: true, ..Settings::default() };
     let control = json!({"type": "device_control", "action": "mute"});
     let call = call(&mut Gateway::new(settings), &control).unwrap();
     assert_eq!(call["id"], 1_758_893_424_665_u64);
@@ -84,9 +77,7 @@ fn wide_ids_are_taken_as_they_are() {
 fn an_unknown_action_is_logged_and_nothing_else(#[case] action: &str) {
     let control = json!({"type": "device_control", "action": action}).to_string();
     let steps = gateway().control(1, &control, 0);
-    let [Step::Log { level, text }] = &steps[..] else {
-        panic!("{steps:?}")
-    };
+    let [Step::Log { level, text }] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!(*level, LogLevel::Error);
     assert!(text.contains("unknown action"), "{text}");
 }
@@ -95,9 +86,7 @@ fn an_unknown_action_is_logged_and_nothing_else(#[case] action: &str) {
 fn a_call_without_name_is_told_to_the_caller() {
     let control = json!({"type": "function_call", "function_call": {}, "request_id": "r"});
     let steps = gateway().control(5, &control.to_string(), 9);
-    let Some(Step::Reply(Reply { caller: 5, json })) = steps.last() else {
-        panic!("{steps:?}")
-    };
+    let Some(Step::Reply(Reply { caller: 5, json })) = steps.last() else { panic!("{steps:?}") };
     assert_eq!(json["request_id"], "r");
     assert_eq!(json["error"]["code"], INVALID);
 }
@@ -125,18 +114,11 @@ fn answers_find_their_callers_in_any_order() {
 #[test]
 fn a_tool_that_failed_is_no_success() {
     let mut gateway = gateway();
-    let call = call(
-        &mut gateway,
-        &json!({"type": "device_control", "action": "mute"}),
-    )
-    .unwrap();
+    let call = call(&mut gateway, &json!({"type": "device_control", "action": "mute"})).unwrap();
     let result = json!({"content": [{"type": "text", "text": "broken"}], "isError": true});
     let reply = gateway.answer(&json!({"id": call["id"], "result": result}));
     let json = reply.unwrap().json;
-    assert_eq!(
-        (&json["success"], &json["error"]["message"]),
-        (&json!(false), &json!("broken"))
-    );
+    assert_eq!((&json["success"], &json["error"]["message"]), (&json!(false), &json!("broken")));
 }
 
 #[test]
@@ -168,9 +150,7 @@ fn the_table_of_waiting_calls_is_bounded() {
         assert!(call(&mut gateway, &control).is_some());
     }
     let steps = gateway.control(1, &control.to_string(), 0);
-    let Some(Step::Reply(Reply { json, .. })) = steps.last() else {
-        panic!("{steps:?}")
-    };
+    let Some(Step::Reply(Reply { json, .. })) = steps.last() else { panic!("{steps:?}") };
     assert_eq!(json["error"]["code"], BUSY);
 }
 
@@ -184,14 +164,8 @@ fn control() -> impl Strategy<Value = String> {
         Just(Value::Null),
     ];
     let action = prop_oneof![
-        prop::sample::select(vec![
-            "set_volume",
-            "volume_up",
-            "get_volume",
-            "mute",
-            "toString"
-        ])
-        .prop_map(str::to_owned),
+        prop::sample::select(vec!["set_volume", "volume_up", "get_volume", "mute", "toString"])
+            .prop_map(str::to_owned),
         any::<String>(),
     ];
     prop_oneof![

@@ -63,9 +63,7 @@ impl AudioCounter {
             }
             Err(why) => {
                 let number = self.seen.packets;
-                self.seen
-                    .first_bad
-                    .get_or_insert_with(|| format!("packet {number}: {why}"));
+                self.seen.first_bad.get_or_insert_with(|| format!("packet {number}: {why}"));
                 None
             }
         }
@@ -98,9 +96,7 @@ impl AudioCounter {
         if let Some(what) = disorder {
             let number = self.seen.packets;
             self.seen.last_sequence.get_or_insert(sequence);
-            self.seen
-                .first_disorder
-                .get_or_insert_with(|| format!("packet {number}: {what}"));
+            self.seen.first_disorder.get_or_insert_with(|| format!("packet {number}: {what}"));
         }
     }
 }

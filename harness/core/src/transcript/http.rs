@@ -31,6 +31,9 @@ pub struct HttpExchange {
     /// The MQTT client id that the answer told the device to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+    /// The version of the framing of binary messages that the answer told the device to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binary_version: Option<u8>,
     /// Why the request could not be taken as it should be: too large, too slow, not multipart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -83,6 +86,7 @@ impl HttpExchange {
             upload: None,
             status: None,
             client_id: None,
+            binary_version: None,
             problem: None,
         }
     }

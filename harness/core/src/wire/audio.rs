@@ -28,24 +28,7 @@ impl AudioHeader {
     /// Reads the header of a datagram; `None` when it is too short to have one.
     pub fn read(datagram: &[u8]) -> Option<Self> {
         let head = datagram.first_chunk::<AUDIO_HEADER_BYTES>()?;
-        let [
-            kind,
-            flags,
-            l0,
-            l1,
-            s0,
-            s1,
-            s2,
-            s3,
-            t0,
-            t1,
-            t2,
-            t3,
-            n0,
-            n1,
-            n2,
-            n3,
-        ] = *head;
+        let [kind, flags, l0, l1, s0, s1, s2, s3, t0, t1, t2, t3, n0, n1, n2, n3] = *head;
         Some(Self {
             kind,
             flags,
@@ -70,17 +53,13 @@ impl AudioHeader {
             return Err(format!("type {:#04x} instead of {kind:#04x}", header.kind));
         }
         if header.flags != flags {
-            return Err(format!(
-                "flags {:#04x} instead of {flags:#04x}",
-                header.flags
-            ));
+            return Err(format!("flags {:#04x} instead of {flags:#04x}", header.flags));
         }
         if usize::from(header.length) != audio {
             return Err(format!("length {} before {audio} bytes", header.length));
         }
         if header.ssrc != ssrc[..4] {
-            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-            let (got, want) = (hex(&header.ssrc), hex(&ssrc[..4]));
+            let (got, want) = (super::to_hex(&header.ssrc), super::to_hex(&ssrc[..4]));
             return Err(format!("ssrc {got} instead of {want}"));
         }
         Ok(header)
@@ -97,9 +76,7 @@ mod tests {
     const NONCE: [u8; 16] = [1, 0, 0, 0, 9, 8, 7, 6, 0, 0, 0, 0, 0, 0, 0, 0];
 
     fn packet(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut bytes = vec![
-            1, 0, 0, 3, 9, 8, 7, 6, 0, 0, 1, 0, 0, 0, 0, 5, 0xa, 0xb, 0xc,
-        ];
+        let mut bytes = vec![1, 0, 0, 3, 9, 8, 7, 6, 0, 0, 1, 0, 0, 0, 0, 5, 0xa, 0xb, 0xc];
         change(&mut bytes);
         bytes
     }
@@ -107,10 +84,7 @@ mod tests {
     #[test]
     fn a_good_packet_is_read() {
         let header = AudioHeader::check(&packet(|_| {}), &NONCE).unwrap();
-        assert_eq!(
-            (header.timestamp, header.sequence, header.length),
-            (256, 5, 3)
-        );
+        assert_eq!((header.timestamp, header.sequence, header.length), (256, 5, 3));
         assert!(
             AudioHeader::check(
                 &packet(|b| {

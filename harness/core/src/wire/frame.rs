@@ -1,5 +1,6 @@
 //! One unit of the transport, before any judgement.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::BINARY_BYTES_KEPT;
@@ -101,23 +102,14 @@ impl<'de> Deserialize<'de> for Frame {
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+/// Bytes as hexadecimal digits.
+pub fn to_hex(bytes: &[u8]) -> String {
+    HEXLOWER.encode(bytes)
 }
 
-/// Bytes of a hexadecimal text; `None` when it is none.
+/// Bytes of a hexadecimal text, in either case; `None` when it is none.
 pub fn from_hex(hex: &str) -> Option<Vec<u8>> {
-    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
-        return None;
-    }
-    (0..hex.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok())
-        .collect()
+    HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok()
 }
 
 #[cfg(test)]
@@ -142,6 +134,14 @@ mod tests {
             let line = serde_json::to_string(&frame).unwrap();
             prop_assert!(!line.contains('\n'));
             prop_assert_eq!(serde_json::from_str::<Frame>(&line).unwrap(), frame);
+        }
+    }
+
+    #[test]
+    fn a_sign_is_no_hexadecimal_digit() {
+        assert_eq!(from_hex("0aFf"), Some(vec![0x0a, 0xff]));
+        for wrong in ["+1", "0x", "abc", "é"] {
+            assert_eq!(from_hex(wrong), None, "{wrong}");
         }
     }
 }

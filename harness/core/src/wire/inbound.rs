@@ -64,14 +64,14 @@ impl Inbound {
     pub fn read(frame: &Frame) -> Self {
         match frame {
             Frame::Text(text) => Self::read_text(text),
-            Frame::NotUtf8(bytes) => Self::NotUtf8 {
-                id: scan::recover_id(&String::from_utf8_lossy(bytes)),
-            },
+            Frame::NotUtf8(bytes) => {
+                Self::NotUtf8 { id: scan::recover_id(&String::from_utf8_lossy(bytes)) }
+            }
             Frame::Binary(bytes) if bytes.first() == Some(&b'{') => {
                 match serde_json::from_slice::<Map<String, Value>>(bytes) {
-                    Ok(_) => Self::JsonInBinary {
-                        id: scan::recover_id(&String::from_utf8_lossy(bytes)),
-                    },
+                    Ok(_) => {
+                        Self::JsonInBinary { id: scan::recover_id(&String::from_utf8_lossy(bytes)) }
+                    }
                     Err(_) => Self::NotText,
                 }
             }
@@ -85,11 +85,9 @@ impl Inbound {
             scan::read_json(&whole)
         });
         match read {
-            Ok((Value::Object(envelope), duplicate)) => Self::Message(Box::new(Message {
-                envelope,
-                duplicate,
-                bytes: text.len(),
-            })),
+            Ok((Value::Object(envelope), duplicate)) => {
+                Self::Message(Box::new(Message { envelope, duplicate, bytes: text.len() }))
+            }
             Ok(_) => Self::NotObject,
             Err(error) => Self::NotJson {
                 why: if error.to_string().contains("recursion limit") {
@@ -112,9 +110,7 @@ impl Inbound {
 
     /// The JSON-RPC payload, when the frame is an `mcp` envelope.
     pub fn payload(&self) -> Option<Payload<'_>> {
-        self.message()
-            .filter(|message| message.kind() == Some("mcp"))
-            .map(Message::payload)
+        self.message().filter(|message| message.kind() == Some("mcp")).map(Message::payload)
     }
 }
 
@@ -129,10 +125,7 @@ impl Message {
         match self.envelope.get("payload") {
             Some(Value::Object(map)) => {
                 let answers = map.contains_key("result") || map.contains_key("error");
-                match (
-                    answers || !map.contains_key("method"),
-                    map.contains_key("id"),
-                ) {
+                match (answers || !map.contains_key("method"), map.contains_key("id")) {
                     (true, _) => Payload::Answer(map),
                     (false, true) => Payload::Request(map),
                     (false, false) => Payload::Notification(map),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::transcript::Transport;
+use crate::transport::Transport;
 
 /// A JSON-RPC request. Members stand in the order of the documents.
 pub fn request(id: &Value, method: &str, params: Option<&Value>) -> Value {
@@ -27,15 +27,22 @@ pub fn notification(method: &str, params: Option<&Value>) -> Value {
     Value::Object(payload)
 }
 
+/// Parameters of `initialize` (MCP 2024-11-05, lifecycle). `client` is the name of who asks.
+pub fn initialize_params(client: &str, capabilities: &Value) -> Value {
+    json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": capabilities,
+        "clientInfo": {"name": client, "version": env!("CARGO_PKG_VERSION")}
+    })
+}
+
 /// What a backend answers to a request of the device: an empty result to a `ping` (MCP 2024-11-05,
 /// basic/utilities/ping), and to everything else error -32601 (JSON-RPC 2.0, section 5.1).
 ///
 /// `None` where no answer is due: without a usable id, without a method, or for a notification that
 /// carries an id by mistake.
 pub fn reply(request: &Map<String, Value>) -> Option<Value> {
-    let id = request
-        .get("id")
-        .filter(|id| id.is_string() || id.is_number())?;
+    let id = request.get("id").filter(|id| id.is_string() || id.is_number())?;
     let method = request.get("method")?.as_str()?;
     if method.starts_with("notifications/") {
         return None;

@@ -13,12 +13,35 @@ use serde_json::{Map, Number, Value};
 /// Only a number or a plain string after a member name `"id"` counts; the last one wins, because
 /// a message that was pasted together carries hostile text before it more often than after.
 pub fn recover_id(text: &str) -> Option<Value> {
+    found_ids(text).last().and_then(|(id, _)| id)
+}
+
+/// All ids in a text that is no valid JSON, from the first to the last. One that stands at the very end of
+/// the text may have lost digits, and does not count.
+pub(crate) fn recover_ids(text: &str) -> Vec<Value> {
+    let whole = found_ids(text).filter(|(_, is_whole)| *is_whole);
+    whole.filter_map(|(id, _)| id).collect()
+}
+
+/// What stands after member names `"id"`, and whether the end of the member follows.
+fn found_ids(text: &str) -> impl Iterator<Item = (Option<Value>, bool)> {
     static ID: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r#""id"\s*:\s*(-?\d+(?:\.\d+)?|"[^"\\]*")"#).expect("a constant pattern")
+        Regex::new(r#""id"\s*:\s*(-?\d+(?:\.\d+)?|"[^"\\]*")(\s*[,}])?"#)
+            .expect("a constant pattern")
     });
-    ID.captures_iter(text)
-        .last()
-        .and_then(|found| serde_json::from_str(&found[1]).ok())
+    let found = ID.captures_iter(text);
+    found.map(|found| (serde_json::from_str(&found[1]).ok(), found.get(2).is_some()))
+}
+
+/// What a parser understands that forgives raw control characters, lone surrogates, and text behind the end
+/// (RFC 8259, section 9: a parser may accept more than JSON). Control characters come as blanks: what is
+/// wanted of such a text is whose it is, and not what it says. `None` where more had to be forgiven.
+pub(crate) fn forgiven(text: &str) -> Option<Value> {
+    let whole = without_lone_surrogates(text);
+    let text = whole.as_deref().unwrap_or(text);
+    let text = text.replace(|one: char| one < ' ', " ");
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter();
+    values.next()?.ok()
 }
 
 /// The text with its lone surrogates, such as `\ud800` without a second half, as U+FFFD. `None`
@@ -48,9 +71,8 @@ pub fn without_lone_surrogates(text: &str) -> Option<String> {
             Some(_) => at += ESCAPE,
             // Another escape, of two characters, of which the second may be a backslash.
             None => {
-                at = text
-                    .len()
-                    .min(at + 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8))
+                at =
+                    text.len().min(at + 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8))
             }
         }
     }
@@ -69,8 +91,22 @@ pub fn id_key(id: &Value) -> String {
     }
 }
 
-/// Whether two JSON numbers have the same value, however they are spelled.
-pub fn numbers_equal(a: &Number, b: &Number) -> bool {
+/// Whether two JSON values are equal; numbers by value, however they are spelled.
+pub fn same_value(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => numbers_equal(a, b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let same = |(name, a)| b.get(name).is_some_and(|b| same_value(a, b));
+            a.len() == b.len() && a.iter().all(same)
+        }
+        _ => a == b,
+    }
+}
+
+fn numbers_equal(a: &Number, b: &Number) -> bool {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => a == b,
         (None, None) => a.as_f64() == b.as_f64(),
@@ -180,10 +216,7 @@ mod tests {
     fn lone_surrogates_are_replaced_and_pairs_are_not() {
         let given = r#"{"a":"\ud800","b":"\ud83d\ude00","c":"\\ud800","d":"\udc00\ud83d"}"#;
         let whole = r#"{"a":"\ufffd","b":"\ud83d\ude00","c":"\\ud800","d":"\ufffd\ufffd"}"#;
-        assert_eq!(
-            super::without_lone_surrogates(given).as_deref(),
-            Some(whole)
-        );
+        assert_eq!(super::without_lone_surrogates(given).as_deref(), Some(whole));
         assert_eq!(super::without_lone_surrogates(whole), None);
         assert_eq!(super::without_lone_surrogates("\\"), None);
     }
@@ -228,6 +261,8 @@ mod tests {
         #[test]
         fn no_text_makes_the_readers_panic(text in any::<String>()) {
             let _ = recover_id(&text);
+            let _ = recover_ids(&text);
+            let _ = forgiven(&text);
             let _ = read_json(&text);
         }
 

@@ -1,0 +1,67 @@
+//! One layer over another: a device with a defect that also lives as some real device does.
+
+use crate::defect::Defect;
+use crate::hooks::Flow;
+use crate::platform::LinkOptions;
+use crate::prelude::*;
+
+/// One hook that is two, the first of them first. With `-> Flow`, what that drops the second does not see.
+macro_rules! joined {
+    ($first:expr, $then:expr, |$($argument:ident),+| -> Flow) => {
+        both($first, $then, |mut first, mut then| {
+            Box::new(move |$($argument),+| match first($($argument),+) {
+                Flow::Pass => then($($argument),+),
+                Flow::Drop => Flow::Drop,
+            })
+        })
+    };
+    ($first:expr, $then:expr, |$($argument:ident),+|) => {
+        both($first, $then, |mut first, mut then| {
+            Box::new(move |$($argument),+| {
+                first($($argument),+);
+                then($($argument),+);
+            })
+        })
+    };
+}
+
+impl Defect {
+    /// This layer around another one. It stands nearer to the server: what arrives passes it first, and what is
+    /// sent passes it last. What one of the two drops the other does not see.
+    #[must_use]
+    pub fn over(self, inner: Defect) -> Defect {
+        Defect {
+            setup: joined!(inner.setup, self.setup, |device|),
+            headers: joined!(inner.headers, self.headers, |headers|),
+            plan: joined!(inner.plan, self.plan, |plan|),
+            publication: joined!(inner.publication, self.publication, |publication|),
+            datagram: joined!(inner.datagram, self.datagram, |bytes| -> Flow),
+            http: joined!(inner.http, self.http, |request| -> Flow),
+            inbound: joined!(self.inbound, inner.inbound, |inbound, hands| -> Flow),
+            binary: joined!(self.binary, inner.binary, |frame, hands|),
+            outbound: joined!(inner.outbound, self.outbound, |outbound, hands| -> Flow),
+            console: joined!(inner.console, self.console, |line| -> Flow),
+            disconnected: joined!(inner.disconnected, self.disconnected, |hands|),
+            wake: joined!(inner.wake, self.wake, |hands|),
+            link: LinkOptions {
+                drop_pongs: self.link.drop_pongs || inner.link.drop_pongs,
+                watch_fragments: self.link.watch_fragments || inner.link.watch_fragments,
+                drop_closes: self.link.drop_closes || inner.link.drop_closes,
+                lingers: self.link.lingers || inner.link.lingers,
+            },
+            boot_ms: self.boot_ms + inner.boot_ms,
+        }
+    }
+}
+
+/// One hook of two, or the one that is there.
+fn both<T: ?Sized>(
+    first: Option<Box<T>>,
+    then: Option<Box<T>>,
+    join: impl FnOnce(Box<T>, Box<T>) -> Box<T>,
+) -> Option<Box<T>> {
+    match (first, then) {
+        (Some(first), Some(then)) => Some(join(first, then)),
+        (first, then) => first.or(then),
+    }
+}

@@ -1,0 +1,96 @@
+//! Defects of single arguments: of one tool among many, of ranges below zero, of what a schema says and the device
+//! does not do.
+
+use crate::rows::prelude::*;
+
+const SPEED: &str = "self.fan.set_speed";
+const CHANNEL: &str = "self.remote.set_channel";
+const ALARM: &str = "self.freezer.set_alarm";
+const MELODY: &str = "self.doorbell.set_melody";
+
+pub(super) const MUTANTS: &[Row] = rows! {
+    "argument-sign-lost": "The sign of an integer is lost: -20 is 20, and out of range."
+        => with_tools(degrees(|value| Some(value.abs())), FREEZER);
+    "argument-sign-guessed": "For a range below zero a positive integer is taken as negative."
+        => with_tools(degrees(|value| Some(-value.abs())), FREEZER);
+    "argument-below-zero-unchecked": "A value below a minimum below zero is raised to it."
+        => with_tools(degrees(|value| Some(value.max(-40))), FREEZER);
+    "argument-above-below-zero-unchecked": "A value above a maximum below zero is lowered to it."
+        => with_tools(calls_of("self.freezer.set_target", |arguments| {
+            if arguments["degrees"].as_i64().is_some_and(|value| value > -10) {
+                arguments["degrees"] = json!(-10);
+            }
+        }), FREEZER);
+    "argument-default-below-zero-lost": "A default below zero does not apply: the call is refused."
+        => with_tools(calls_of(ALARM, |arguments| if arguments.get("degrees").is_none() {
+            arguments["degrees"] = json!(248);
+        }), FREEZER);
+    "argument-default-refused": "The speed that is the default of the fan is refused when it is sent."
+        => calls_of(SPEED, |arguments| if arguments["speed"] == 2 { arguments["speed"] = json!(9); });
+    "argument-defaults-of-two-required": "Of two arguments with defaults one has to be sent."
+        => calls_of(MELODY, |arguments| if arguments.as_object().is_some_and(Map::is_empty) {
+            arguments["melody"] = json!(0);
+        });
+    "argument-zero-of-fan-refused": "A speed of 0 is treated as missing, and refused."
+        => calls_of(SPEED, |arguments| if arguments["speed"] == 0 { arguments["speed"] = json!(9); });
+    "argument-zero-brightness-refused": "A brightness of 0 is treated as missing."
+        => calls_of(BRIGHTNESS, |arguments| if arguments["brightness"] == 0 {
+            *arguments = json!({});
+        });
+    "argument-one-tool-unchecked": "Channels above the range are lowered to its end."
+        => calls_of(CHANNEL, |arguments| {
+            if arguments["channel"].as_i64().is_some_and(|channel| channel > 999) {
+                arguments["channel"] = json!(999);
+            }
+        });
+    "argument-required-needlessly": "The schema requires the speed of the fan, the device does not."
+        => schema(SPEED, |schema| {
+            schema["required"] = json!(["speed"]);
+            remove(&mut schema["properties"]["speed"], "default");
+        });
+    "argument-need-not-told": "The schema does not require the channel, the device does."
+        => schema(CHANNEL, |schema| remove(schema, "required"));
+    "refused-brightness-clamped": "A brightness above 100 is refused, and 100 is set."
+        => defect().on_call(|params, hands| {
+            let brightness = params["arguments"]["brightness"].as_i64();
+            if params["name"] == BRIGHTNESS && brightness.is_some_and(|level| level > 100) {
+                hands.device.board_mut().screen.brightness = 100;
+            }
+        });
+};
+
+/// What the schema of a tool says.
+pub(super) const LIST: &[Row] = rows! {
+    "list-property-type-missing": "An argument has no type."
+        => schema(CHANNEL, |schema| remove(&mut schema["properties"]["channel"], "type"));
+    "list-property-empty": "The schema of an argument is empty."
+        => schema("self.note.write", |schema| schema["properties"]["text"] = json!({}));
+};
+
+/// Changes what is sent as `degrees`.
+fn degrees(change: fn(i64) -> Option<i64>) -> Defect {
+    defect().on_argument(move |property, value| {
+        let number = value.as_i64().filter(|_| property.name == "degrees");
+        Some(number.and_then(change).map_or(value, Into::into))
+    })
+}
+
+/// Changes the arguments of calls of a tool; absent ones are an empty object.
+fn calls_of(tool: &'static str, change: fn(&mut Value)) -> Defect {
+    defect().on_call(move |params, _| {
+        if params["name"] == tool {
+            if params["arguments"].is_null() {
+                params["arguments"] = json!({});
+            }
+            change(&mut params["arguments"]);
+        }
+    })
+}
+
+/// Changes what the schema of a tool says.
+fn schema(name: &'static str, edit: fn(&mut Value)) -> Defect {
+    method("tools/list").result(move |page| {
+        let tools = tools_of(page).iter_mut();
+        tools.filter(|tool| tool["name"] == name).for_each(|tool| edit(&mut tool["inputSchema"]));
+    })
+}

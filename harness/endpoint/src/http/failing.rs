@@ -1,0 +1,130 @@
+//! Pictures that are not explained: what a service does that fails, by the last part of its URL.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+
+use super::VISION_PATH;
+
+/// How large an explanation is that no device has room for.
+const HUGE_BYTES: usize = 200_000;
+
+/// How the service fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failing {
+    /// Status 401.
+    Unauthorized,
+    /// Status 404.
+    NotFound,
+    /// Status 500.
+    Broken,
+    /// The connection ends without an answer.
+    Closed,
+    /// The connection ends in the middle of the answer.
+    Cut,
+    /// The answer is larger than a device can take.
+    Huge,
+    /// The answer is a page for people.
+    Page,
+}
+
+impl Failing {
+    /// What belongs to a path, if it is one of these.
+    pub(super) fn at(path: &str) -> Option<Self> {
+        match path.strip_prefix(VISION_PATH)? {
+            "/401" => Some(Self::Unauthorized),
+            "/404" => Some(Self::NotFound),
+            "/500" => Some(Self::Broken),
+            "/closed" => Some(Self::Closed),
+            "/cut" => Some(Self::Cut),
+            "/huge" => Some(Self::Huge),
+            "/page" => Some(Self::Page),
+            _ => None,
+        }
+    }
+
+    /// The text of the answer.
+    pub(super) fn text(self) -> String {
+        match self {
+            Self::NotFound | Self::Closed => "there is nothing here\n".to_owned(),
+            Self::Unauthorized => {
+                r#"{"success":false,"message":"the token is not accepted"}"#.to_owned()
+            }
+            Self::Broken => {
+                r#"{"success":false,"message":"the service is out of order"}"#.to_owned()
+            }
+            Self::Cut => r#"{"success":true,"response":"there is a ca"#.to_owned(),
+            Self::Huge => {
+                format!(
+                    r#"{{"success":true,"response":"{}"}}"#,
+                    "a cat and ".repeat(HUGE_BYTES / 10)
+                )
+            }
+            Self::Page => {
+                "<!DOCTYPE html>\n<title>Sign in</title><p>\"You\" must sign in\\.\n".to_owned()
+            }
+        }
+    }
+}
+
+/// The body of an answer. One that is cut says more bytes than come.
+#[derive(Debug)]
+pub(super) struct AnswerBody {
+    text: Bytes,
+    next: Next,
+    is_cut: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Text,
+    /// What was given is on its way before the connection ends.
+    Pause,
+    End,
+}
+
+impl AnswerBody {
+    pub(super) fn new(text: String, is_cut: bool) -> Self {
+        Self { text: text.into(), next: Next::Text, is_cut }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match self.next {
+            Next::Text => {
+                self.next = if self.is_cut { Next::Pause } else { Next::End };
+                Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.text)))))
+            }
+            Next::Pause => {
+                self.next = Next::End;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Next::End if self.is_cut => {
+                Poll::Ready(Some(Err(io::Error::other("the answer is cut, as its URL says"))))
+            }
+            Next::End => Poll::Ready(None),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.is_cut {
+            // Its length is in a header, and is not true.
+            true => SizeHint::default(),
+            false => SizeHint::with_exact(self.text.len() as u64),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.next, Next::End) && !self.is_cut
+    }
+}

@@ -1,0 +1,189 @@
+//! One live connection to a device, over whichever transport.
+
+pub(crate) mod broker;
+pub(crate) mod mqtt;
+pub(crate) mod tap;
+pub(crate) mod websocket;
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use mcp_hil_core::{
+    limits::MAX_MESSAGE_BYTES,
+    transcript::{MqttConnect, MqttNote},
+    wire::Frame,
+};
+
+/// How long a device may leave what was sent to it unread.
+pub const SEND_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the device said when it connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handshake {
+    /// The path it asked for, with the query; empty over MQTT.
+    pub path: String,
+    /// The headers under lower-case names; values of a repeated one are joined by `, `. None over
+    /// MQTT.
+    pub headers: BTreeMap<String, String>,
+    /// What its CONNECT packet said. None over WebSocket, and where a broker stands between.
+    pub mqtt: Option<MqttConnect>,
+    /// Where it connected from.
+    pub peer: SocketAddr,
+}
+
+/// What came over a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Incoming {
+    /// A message from the device.
+    Frame(Frame),
+    /// Something below the messages that checks want to know of; MQTT only.
+    Note(MqttNote),
+}
+
+/// Why a link can be used no more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkLost {
+    /// The device ended the connection, in the way that the text says.
+    #[error("{0}")]
+    Closed(String),
+    /// The device ended the WebSocket connection with a Close frame, as the text says.
+    #[error("{0}")]
+    Goodbye(String),
+    /// The device sent a message beyond the limit
+    /// [`MAX_MESSAGE_BYTES`].
+    #[error("the device sent a message longer than MAX_MESSAGE_BYTES ({limit} bytes)")]
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The device broke the protocol of the transport, in the way that the text says.
+    #[error("the device violated the {transport} protocol: {what}")]
+    Protocol {
+        /// `WebSocket` or `MQTT`.
+        transport: &'static str,
+        /// What it did.
+        what: String,
+    },
+    /// The device sent a second CONNECT on one connection (MQTT 3.1.1, 3.1.0-2).
+    #[error("the device sent CONNECT a second time on one connection")]
+    SecondConnect,
+    /// The device sent no MQTT packet for longer than it had promised.
+    #[error(
+        "the device sent nothing, no PINGREQ either, for {waited_s} s: its keep-alive is {keep_alive_s} s"
+    )]
+    KeepAlive {
+        /// How long was waited, in seconds.
+        waited_s: u64,
+        /// What its CONNECT promised, in seconds.
+        keep_alive_s: u16,
+    },
+    /// The device left what was sent to it unread for [`SEND_DEADLINE`].
+    #[error(
+        "the device did not read what was sent to it for SEND_DEADLINE ({} s)",
+        SEND_DEADLINE.as_secs()
+    )]
+    Stalled,
+    /// The broker between harness and device is gone; not the device's doing.
+    #[error("the connection to the MQTT broker was lost: {0}")]
+    Broker(String),
+}
+
+impl LinkLost {
+    fn too_long() -> Self {
+        Self::TooLong { limit: MAX_MESSAGE_BYTES }
+    }
+}
+
+/// One connection to a device. Dropping it drops TCP, without a word.
+#[derive(Debug)]
+pub struct Link {
+    wire: Wire,
+    handshake: Handshake,
+}
+
+/// The transport under a link.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    WebSocket(Box<websocket::WebSocketLink>),
+    Mqtt(Box<mqtt::MqttLink>),
+    Broker(Box<broker::BrokerLink>),
+}
+
+impl Link {
+    pub(crate) fn new(wire: Wire, handshake: Handshake) -> Self {
+        Self { wire, handshake }
+    }
+
+    /// What the device said when it connected.
+    pub fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    /// Sends one message and flushes it. [`Frame::NotUtf8`] goes out as a text message; over MQTT
+    /// every frame is the payload of a PUBLISH with QoS 0.
+    ///
+    /// # Errors
+    /// The connection is gone, or the device reads nothing for [`SEND_DEADLINE`]. What the device
+    /// sent before it closed can still be received after that.
+    pub async fn send(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send(frame).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 0).await,
+            Wire::Broker(link) => link.publish(frame.bytes()).await,
+        }
+    }
+
+    /// Sends one text message in pieces of at most `bytes` bytes (at least one): continuation
+    /// frames over WebSocket, separate TCP segments over MQTT. A cut may fall inside a character.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_fragments(&mut self, text: &str, bytes: usize) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send_fragments(text, bytes).await,
+            Wire::Mqtt(link) => link.publish(text.as_bytes(), Some(bytes.max(1)), 0).await,
+            Wire::Broker(link) => link.publish(text.as_bytes()).await,
+        }
+    }
+
+    /// Sends one message with MQTT's QoS 1; over another transport as [`send`](Self::send) does.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_acknowledged(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 1).await,
+            _ => self.send(frame).await,
+        }
+    }
+
+    /// The next thing that comes. Pings are answered here and come out too, so that they are
+    /// recorded.
+    ///
+    /// Cancel-safe: nothing is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// Nothing more can be received; every later call says the same.
+    pub async fn recv(&mut self) -> Result<Incoming, LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.recv().await.map(Incoming::Frame),
+            Wire::Mqtt(link) => link.recv().await,
+            Wire::Broker(link) => link.recv().await.map(Incoming::Frame),
+        }
+    }
+
+    /// Says goodbye as the protocol of the transport has it: a WebSocket Close frame with code 1000. What
+    /// the device says afterwards is still received, its own Close frame as [`LinkLost::Goodbye`]. Over
+    /// MQTT, where a server has no such word, nothing is sent.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn say_goodbye(&mut self) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.say_goodbye().await,
+            Wire::Mqtt(_) | Wire::Broker(_) => Ok(()),
+        }
+    }
+
+    /// Drops the connection at once, without a word.
+    pub fn abort(self) {}
+}

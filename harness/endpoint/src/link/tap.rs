@@ -1,0 +1,227 @@
+//! Lets text messages through that are not valid UTF-8.
+//!
+//! The WebSocket library ends a connection on such a message and drops its bytes, as the RFC
+//! asks. Here the bytes are the finding, and a device whose connection takes a press of a button
+//! should keep it. So the tap follows the frame headers as they come in, renames text messages
+//! to binary ones, and remembers which is which. Nothing is buffered, and payloads are not looked
+//! at.
+
+use std::{
+    collections::VecDeque,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+const OPCODE: u8 = 0x0f;
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+const MASKED: u8 = 0x80;
+
+/// What a message was before the tap renamed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text message, valid UTF-8 or not.
+    Text,
+    /// A binary message.
+    Binary,
+}
+
+/// A byte stream whose incoming side is renamed once it has been started.
+#[derive(Debug)]
+pub(crate) struct Tap<S> {
+    stream: S,
+    walker: Option<Walker>,
+}
+
+impl<S> Tap<S> {
+    /// A tap that changes nothing yet: the HTTP handshake comes first.
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream, walker: None }
+    }
+
+    /// From here on come frames.
+    pub(crate) fn start(&mut self) {
+        self.walker = Some(Walker::default());
+    }
+
+    /// What the data message that was just received really was.
+    pub(crate) fn next_kind(&mut self) -> Kind {
+        self.walker.as_mut().and_then(|walker| walker.kinds.pop_front()).unwrap_or(Kind::Binary)
+    }
+
+    /// Whether the last byte read lies inside a frame.
+    pub(crate) fn inside_frame(&self) -> bool {
+        self.walker.as_ref().is_some_and(|walker| walker.have > 0 || walker.skip > 0)
+    }
+}
+
+/// Follows the frames of a byte stream, whatever its pieces.
+#[derive(Debug, Default)]
+struct Walker {
+    header: [u8; 10],
+    /// Bytes of the header seen, the mask included.
+    have: usize,
+    /// Bytes of the payload still to come.
+    skip: u64,
+    /// The data messages begun and not yet asked for.
+    kinds: VecDeque<Kind>,
+}
+
+impl Walker {
+    /// Renames text to binary in the next piece of the stream.
+    fn walk(&mut self, mut piece: &mut [u8]) {
+        while !piece.is_empty() {
+            if self.skip > 0 {
+                let inside = usize::try_from(self.skip).map_or(piece.len(), |n| n.min(piece.len()));
+                self.skip -= inside as u64;
+                piece = &mut piece[inside..];
+                continue;
+            }
+            if self.have == 0 {
+                self.begin(&mut piece[0]);
+            }
+            if let Some(place) = self.header.get_mut(self.have) {
+                *place = piece[0];
+            }
+            self.have += 1;
+            piece = &mut piece[1..];
+            if let Some(length) = self.complete() {
+                self.skip = length;
+                self.have = 0;
+            }
+        }
+    }
+
+    fn begin(&mut self, first: &mut u8) {
+        match *first & OPCODE {
+            TEXT => {
+                *first = (*first & !OPCODE) | BINARY;
+                self.kinds.push_back(Kind::Text);
+            }
+            BINARY => self.kinds.push_back(Kind::Binary),
+            _ => {}
+        }
+    }
+
+    /// The length of the payload, once the header is complete.
+    fn complete(&self) -> Option<u64> {
+        if self.have < 2 {
+            return None;
+        }
+        let [_, second, length @ ..] = &self.header;
+        let (wide, length) = match second & !MASKED {
+            126 => (2, u64::from(u16::from_be_bytes([length[0], length[1]]))),
+            127 => (8, u64::from_be_bytes(*length)),
+            short => (0, u64::from(short)),
+        };
+        let mask = if second & MASKED == 0 { 0 } else { 4 };
+        (self.have == 2 + wide + mask).then_some(length)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if let Some(walker) = &mut self.walker {
+            walker.walk(&mut buffer.filled_mut()[before..]);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A frame as a device sends it. `None` leaves it unmasked.
+    fn encode(first: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
+        let masked = if mask.is_some() { MASKED } else { 0 };
+        let mut bytes = vec![first];
+        match payload.len() {
+            short @ 0..126 => bytes.push(masked | short as u8),
+            middle @ 126..0x1_0000 => {
+                bytes.push(masked | 126);
+                bytes.extend((middle as u16).to_be_bytes());
+            }
+            long => {
+                bytes.push(masked | 127);
+                bytes.extend((long as u64).to_be_bytes());
+            }
+        }
+        let mask_bytes = mask.unwrap_or_default();
+        if mask.is_some() {
+            bytes.extend(mask_bytes);
+        }
+        bytes.extend(payload.iter().enumerate().map(|(i, b)| b ^ mask_bytes[i % 4]));
+        bytes
+    }
+
+    /// Frames, the size of the pieces in which they arrive.
+    fn frames() -> impl Strategy<Value = Vec<(u8, Vec<u8>, Option<[u8; 4]>)>> {
+        let first = prop_oneof![Just(0x81), Just(0x01), Just(0x82), Just(0x80), Just(0x89)];
+        let length = prop_oneof![4 => 0..20_usize, 2 => 120..300_usize, 1 => 65_530..65_540_usize];
+        let payload = (length, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]);
+        prop::collection::vec((first, payload, any::<Option<[u8; 4]>>()), 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn only_the_opcode_of_text_changes(frames in frames(), piece in 1..5_000_usize) {
+            let mut walker = Walker::default();
+            let (mut given, mut expected, mut kinds) = (vec![], vec![], vec![]);
+            for (first, payload, mask) in &frames {
+                let renamed = match first & OPCODE {
+                    TEXT => { kinds.push(Kind::Text); first + 1 }
+                    BINARY => { kinds.push(Kind::Binary); *first }
+                    _ => *first,
+                };
+                given.extend(encode(*first, payload, *mask));
+                expected.extend(encode(renamed, payload, *mask));
+            }
+            for piece in given.chunks_mut(piece) {
+                walker.walk(piece);
+            }
+            prop_assert!(given == expected);
+            prop_assert_eq!(Vec::from(walker.kinds), kinds);
+            prop_assert_eq!((walker.have, walker.skip), (0, 0));
+        }
+
+        #[test]
+        fn any_bytes_keep_their_number_and_never_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1..40_usize,
+        ) {
+            let mut walker = Walker::default();
+            for piece in bytes.chunks_mut(piece) {
+                walker.walk(piece);
+            }
+            prop_assert!(walker.kinds.len() <= bytes.len());
+        }
+    }
+}

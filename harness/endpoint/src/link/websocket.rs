@@ -1,0 +1,219 @@
+//! A live connection over WebSocket.
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_util::{Sink as _, SinkExt as _, Stream as _};
+use mcp_hil_core::wire::Frame;
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Bytes, Error as WsError, Message, Utf8Bytes,
+        error::ProtocolError,
+        protocol::{
+            CloseFrame,
+            frame::{
+                Frame as WsFrame,
+                coding::{CloseCode, Data, OpCode},
+            },
+        },
+    },
+};
+
+use super::{
+    LinkLost, SEND_DEADLINE,
+    tap::{Kind, Tap},
+};
+
+/// One WebSocket connection to a device. Dropping it drops TCP, without a Close frame.
+#[derive(Debug)]
+pub(crate) struct WebSocketLink {
+    socket: WebSocketStream<Tap<TcpStream>>,
+    /// Set once nothing more can be received; told again to whoever asks again.
+    lost: Option<LinkLost>,
+}
+
+impl WebSocketLink {
+    pub(crate) fn new(socket: WebSocketStream<Tap<TcpStream>>) -> Self {
+        Self { socket, lost: None }
+    }
+
+    /// Sends one message and flushes it. [`Frame::NotUtf8`] goes out as a text message.
+    ///
+    /// # Errors
+    /// The connection is gone, or the device reads nothing for [`SEND_DEADLINE`]. What the device
+    /// sent before it closed can still be received after that.
+    pub(crate) async fn send(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        let message = match frame {
+            Frame::Text(text) => Message::text(text.as_str()),
+            Frame::NotUtf8(bytes) => {
+                Message::Frame(WsFrame::message(bytes.clone(), OpCode::Data(Data::Text), true))
+            }
+            Frame::Binary(bytes) => Message::binary(bytes.clone()),
+            Frame::Ping(bytes) => Message::Ping(bytes.clone().into()),
+            Frame::Pong(bytes) => Message::Pong(bytes.clone().into()),
+        };
+        self.ready()?;
+        let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
+        self.settle(sent)
+    }
+
+    /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
+    /// one). A cut may fall inside a character.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn send_fragments(
+        &mut self,
+        text: &str,
+        bytes: usize,
+    ) -> Result<(), LinkLost> {
+        self.ready()?;
+        let whole = Bytes::copy_from_slice(text.as_bytes());
+        let socket = &mut self.socket;
+        let sent = timeout(SEND_DEADLINE, async move {
+            let (mut at, mut kind) = (0_usize, Data::Text);
+            loop {
+                let end = whole.len().min(at.saturating_add(bytes.max(1)));
+                let last = end == whole.len();
+                let part = WsFrame::message(whole.slice(at..end), OpCode::Data(kind), last);
+                socket.feed(Message::Frame(part)).await?;
+                if last {
+                    return socket.flush().await;
+                }
+                (at, kind) = (end, Data::Continue);
+            }
+        })
+        .await;
+        self.settle(sent)
+    }
+
+    /// Sends a Close frame with code 1000 and flushes it (RFC 6455, section 5.5.1).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn say_goodbye(&mut self) -> Result<(), LinkLost> {
+        self.ready()?;
+        let close = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
+        let message = Message::Close(Some(close));
+        let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
+        self.settle(sent)
+    }
+
+    /// The next message. Pings are answered here and come out too, so that they are recorded.
+    ///
+    /// Cancel-safe: no message is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// Nothing more can be received; every later call says the same.
+    pub(crate) async fn recv(&mut self) -> Result<Frame, LinkLost> {
+        self.ready()?;
+        poll_fn(|context| self.poll_recv(context)).await
+    }
+
+    fn ready(&self) -> Result<(), LinkLost> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Frame, LinkLost>> {
+        let message = ready!(Pin::new(&mut self.socket).poll_next(context));
+        let lost = match message {
+            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
+                let data = message.into_data();
+                return Poll::Ready(Ok(match self.socket.get_mut().next_kind() {
+                    // Copied, so that a short message does not hold on to a whole read buffer.
+                    Kind::Text => match std::str::from_utf8(&data) {
+                        Ok(text) => Frame::Text(text.to_owned()),
+                        Err(_) => Frame::NotUtf8(data.to_vec()),
+                    },
+                    Kind::Binary => Frame::Binary(data.to_vec()),
+                }));
+            }
+            Some(Ok(Message::Ping(data))) => {
+                self.push_reply(context);
+                return Poll::Ready(Ok(Frame::Ping(data.to_vec())));
+            }
+            Some(Ok(Message::Pong(data))) => return Poll::Ready(Ok(Frame::Pong(data.to_vec()))),
+            Some(Ok(Message::Close(close))) => {
+                self.push_reply(context);
+                LinkLost::Goodbye(said_goodbye(close.as_ref()))
+            }
+            // Raw frames are never read.
+            Some(Ok(Message::Frame(_))) | None => {
+                LinkLost::Closed("the connection is closed".to_owned())
+            }
+            Some(Err(error)) => self.why(error),
+        };
+        self.lost = Some(lost.clone());
+        Poll::Ready(Err(lost))
+    }
+
+    /// Pushes the pong or the Close that the library queued out, as far as the socket takes it
+    /// now. The rest goes with the next call: waiting here would make receiving cancel-unsafe.
+    fn push_reply(&mut self, context: &mut Context<'_>) {
+        let _ = Pin::new(&mut self.socket).poll_flush(context);
+    }
+
+    fn settle<E>(&mut self, sent: Result<Result<(), WsError>, E>) -> Result<(), LinkLost> {
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            // Not kept: what the device sent before it went can still be received.
+            Ok(Err(error)) => Err(self.why(error)),
+            Err(_) => {
+                self.lost = Some(LinkLost::Stalled);
+                Err(LinkLost::Stalled)
+            }
+        }
+    }
+
+    fn why(&self, error: WsError) -> LinkLost {
+        let closed = |how: &str| LinkLost::Closed(how.to_owned());
+        let broke = |what: String| LinkLost::Protocol { transport: "WebSocket", what };
+        match error {
+            WsError::Capacity(_) => LinkLost::too_long(),
+            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+                if self.socket.get_ref().inside_frame() {
+                    closed("the device closed TCP in the middle of a frame")
+                } else {
+                    closed("the device closed TCP without a Close frame")
+                }
+            }
+            // The tap hides which kind the new message was of.
+            WsError::Protocol(ProtocolError::ExpectedFragment(_)) => {
+                broke("a new message began before the fragmented one was complete".to_owned())
+            }
+            WsError::Protocol(error) => broke(error.to_string()),
+            // Texts are checked above; only the reason in a Close frame is checked below.
+            WsError::Utf8(_) => {
+                broke("the reason in its Close frame is not valid UTF-8".to_owned())
+            }
+            WsError::Io(error) => match error.kind() {
+                io::ErrorKind::ConnectionReset => closed("the device reset the TCP connection"),
+                io::ErrorKind::BrokenPipe => closed("the device closed TCP"),
+                _ => LinkLost::Closed(format!("the TCP connection failed: {error}")),
+            },
+            WsError::ConnectionClosed | WsError::AlreadyClosed => {
+                closed("the connection is closed")
+            }
+            other => broke(other.to_string()),
+        }
+    }
+}
+
+fn said_goodbye(close: Option<&CloseFrame>) -> String {
+    match close {
+        Some(CloseFrame { code, reason }) if reason.is_empty() => {
+            format!("the device sent a Close frame with code {}", u16::from(*code))
+        }
+        Some(CloseFrame { code, reason }) => format!(
+            "the device sent a Close frame with code {} and reason `{reason}`",
+            u16::from(*code)
+        ),
+        None => "the device sent a Close frame without a code".to_owned(),
+    }
+}

@@ -1,0 +1,138 @@
+//! The WebSocket endpoint: takes connections on any path, with the right token where one is wanted.
+
+use std::net::SocketAddr;
+
+use mcp_hil_core::limits::MAX_MESSAGE_BYTES;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream, accept_hdr_async_with_config,
+    tungstenite::{
+        Error as WsError,
+        error::ProtocolError,
+        handshake::server::{ErrorResponse, Request, Response},
+        http::StatusCode,
+        protocol::WebSocketConfig,
+    },
+};
+
+use crate::acceptor::{Acceptor, Rejection};
+use crate::error::EndpointError;
+use crate::guard::Guard;
+use crate::headers::headers_by_name;
+use crate::link::tap::Tap;
+use crate::link::websocket::WebSocketLink;
+use crate::link::{Handshake, Link, Wire};
+
+/// Size of the read buffer of a connection. It is cleared before each read, so that a larger one
+/// makes small messages slower.
+const READ_BUFFER_BYTES: usize = 16 * 1024;
+
+/// A port on which the harness plays the backend over WebSocket.
+#[derive(Debug)]
+pub struct WebSocketEndpoint {
+    acceptor: Acceptor,
+}
+
+impl WebSocketEndpoint {
+    /// Listens on `address`; port 0 takes any free one. Whom the guard refuses gets HTTP 401. Must be
+    /// called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The address is in use, not permitted or not of this machine.
+    pub(super) async fn bind(address: SocketAddr, guard: Guard) -> Result<Self, EndpointError> {
+        let acceptor = Acceptor::bind(address, "WebSocket handshake", move |stream, peer| {
+            handshake(stream, peer, guard.clone())
+        });
+        Ok(Self { acceptor: acceptor.await? })
+    }
+
+    /// The URL that a device is told to dial.
+    pub fn url(&self) -> String {
+        format!("ws://{}/xiaozhi/v1/", self.acceptor.public_address())
+    }
+
+    pub(super) fn acceptor(&mut self) -> &mut Acceptor {
+        &mut self.acceptor
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.acceptor.address()
+    }
+
+    pub(super) async fn close(self) {
+        self.acceptor.close().await;
+    }
+}
+
+async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<Link, Rejection> {
+    stream.set_nodelay(true).map_err(|error| Rejection::other(format!("TCP_NODELAY: {error}")))?;
+    let (mut seen, mut refused) = (None, None);
+    #[expect(clippy::result_large_err, reason = "the signature is tungstenite's")]
+    let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
+        let handshake = seen.insert(read_request(request, peer));
+        refused = guard.refuses(peer.ip(), authorization(handshake));
+        match refused {
+            None => Ok(response),
+            Some(_) => Err(unauthorized()),
+        }
+    };
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .max_message_size(Some(MAX_MESSAGE_BYTES))
+        .max_frame_size(Some(MAX_MESSAGE_BYTES));
+    let accepted: Result<WebSocketStream<Tap<TcpStream>>, _> =
+        accept_hdr_async_with_config(Tap::new(stream), look, Some(config)).await;
+    if let Some(why) = refused {
+        return Err(Rejection::credentials(why.to_owned()));
+    }
+    let mut socket = accepted.map_err(|error| Rejection::other(why_refused(&error)))?;
+    socket.get_mut().start();
+    match seen {
+        Some(handshake) => {
+            let wire = Wire::WebSocket(Box::new(WebSocketLink::new(socket)));
+            Ok(Link::new(wire, handshake))
+        }
+        None => {
+            let why = "the handshake ended without a request";
+            Err(Rejection::other(why.to_owned()))
+        }
+    }
+}
+
+fn authorization(handshake: &Handshake) -> Option<&str> {
+    handshake.headers.get("authorization").map(String::as_str)
+}
+
+fn unauthorized() -> ErrorResponse {
+    let mut response = ErrorResponse::new(None);
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    response
+}
+
+fn read_request(request: &Request, peer: SocketAddr) -> Handshake {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    Handshake {
+        path: path.to_owned(),
+        headers: headers_by_name(request.headers()),
+        mqtt: None,
+        peer,
+    }
+}
+
+fn why_refused(error: &WsError) -> String {
+    match error {
+        WsError::Protocol(
+            ProtocolError::MissingConnectionUpgradeHeader
+            | ProtocolError::MissingUpgradeWebSocketHeader
+            | ProtocolError::WrongHttpMethod
+            | ProtocolError::WrongHttpVersion,
+        ) => format!("a plain HTTP request, not a WebSocket handshake ({error})"),
+        WsError::Protocol(ProtocolError::HttparseError(_)) => {
+            format!("not an HTTP request ({error})")
+        }
+        WsError::Protocol(ProtocolError::HandshakeIncomplete) => {
+            "it closed before the WebSocket handshake was complete".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,198 @@
+//! The WebSocket endpoint, against well-behaved and rude clients on 127.0.0.1.
+
+mod support;
+
+use std::time::Duration;
+
+use futures_util::SinkExt as _;
+use mcp_hil_core::wire::Frame;
+use mcp_hil_endpoint::{Accepted, Endpoint, EndpointError, Link};
+use rstest::rstest;
+use support::{LATEST, accept, endpoint, recv};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::{Error, Message, client::IntoClientRequest as _, http::StatusCode},
+};
+
+#[tokio::test]
+async fn the_handshake_is_captured() {
+    let mut endpoint = endpoint().await;
+    let url = format!("ws://{}/any/path?x=1", endpoint.address());
+    let mut request = url.into_client_request().unwrap();
+    let headers = request.headers_mut();
+    headers.insert("Protocol-Version", "1".parse().unwrap());
+    headers.insert("Device-Id", "aa:bb:cc:dd:ee:ff".parse().unwrap());
+    headers.append("Authorization", "Bearer one".parse().unwrap());
+    headers.append("Authorization", "Bearer two".parse().unwrap());
+    let (_client, _) = connect_async(request).await.unwrap();
+    let link = accept(&mut endpoint).await;
+    let handshake = link.handshake();
+    assert_eq!(handshake.path, "/any/path?x=1");
+    assert_eq!(handshake.headers["protocol-version"], "1");
+    assert_eq!(handshake.headers["device-id"], "aa:bb:cc:dd:ee:ff");
+    assert_eq!(handshake.headers["authorization"], "Bearer one, Bearer two");
+    assert_eq!(handshake.headers["host"], endpoint.address().to_string());
+}
+
+#[tokio::test]
+async fn two_connections_at_once_are_two_links() {
+    let mut endpoint = endpoint().await;
+    let (mut first, _) = connect_async(endpoint.url()).await.unwrap();
+    let (mut second, _) = connect_async(endpoint.url()).await.unwrap();
+    let mut first_link = accept(&mut endpoint).await;
+    let mut second_link = accept(&mut endpoint).await;
+    assert_eq!(endpoint.waiting(), 0);
+    second.send(Message::text("second")).await.unwrap();
+    first.send(Message::text("first")).await.unwrap();
+    assert_eq!(recv(&mut first_link).await, Ok(Frame::Text("first".into())));
+    assert_eq!(recv(&mut second_link).await, Ok(Frame::Text("second".into())));
+}
+
+#[tokio::test]
+async fn completed_connections_wait() {
+    let mut endpoint = endpoint().await;
+    let _first = connect_async(endpoint.url()).await.unwrap();
+    let _second = connect_async(endpoint.url()).await.unwrap();
+    while endpoint.waiting() < 2 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    // A future that is dropped takes no connection with it.
+    drop(endpoint.accept());
+    accept(&mut endpoint).await;
+    assert_eq!(endpoint.waiting(), 1);
+}
+
+#[rstest]
+#[case::plain_http("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a plain HTTP request")]
+#[case::post("POST /x HTTP/1.1\r\nHost: x\r\n\r\n", "a plain HTTP request")]
+#[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", "not an HTTP request")]
+#[case::half("GET / HT", "closed before the WebSocket handshake was complete")]
+#[tokio::test]
+async fn others_are_refused_with_the_reason(#[case] said: &str, #[case] why: &str) {
+    let mut endpoint = endpoint().await;
+    let mut other = TcpStream::connect(endpoint.address()).await.unwrap();
+    other.write_all(said.as_bytes()).await.unwrap();
+    other.shutdown().await.unwrap();
+    // The end of the connection is the marker that it has been refused.
+    let _ = timeout(LATEST, other.read_to_end(&mut Vec::new())).await.unwrap();
+    let refused = loop {
+        let refused = endpoint.take_refused();
+        if !refused.is_empty() {
+            break refused;
+        }
+        sleep(Duration::from_millis(1)).await;
+    };
+    assert!(refused[0].contains(why), "{refused:?}");
+    assert!(refused[0].contains("127.0.0.1:"), "{refused:?}");
+    assert!(endpoint.take_refused().is_empty());
+}
+
+#[rstest]
+#[case::none(&[], "has no `Authorization: Bearer <token>`")]
+#[case::another(&["Bearer secreT"], "a token other than")]
+#[case::longer(&["Bearer secret1"], "a token other than")]
+#[case::empty(&["Bearer "], "does not begin with `Bearer `")]
+#[case::bare(&["secret"], "does not begin with `Bearer `")]
+#[case::twice(&["Bearer secret", "Bearer secret"], "a token other than")]
+#[tokio::test]
+async fn who_has_not_the_token_gets_401(#[case] presented: &[&str], #[case] why: &str) {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut endpoint = Endpoint::guarded_websocket(address, "secret").await.unwrap();
+    let mut request = endpoint.url().into_client_request().unwrap();
+    for value in presented {
+        let value = value.parse().unwrap();
+        request.headers_mut().append("Authorization", value);
+    }
+    match connect_async(request).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), StatusCode::UNAUTHORIZED),
+        other => panic!("let in, or cut off: {other:?}"),
+    }
+    let accepted = timeout(LATEST, endpoint.accept()).await.unwrap();
+    let Accepted::Refused { why: told, .. } = accepted else {
+        panic!("let in");
+    };
+    assert!(told.contains(why), "{told}");
+    let refused = endpoint.take_refused();
+    assert!(refused[0].contains(why), "{refused:?}");
+    assert!(!refused[0].to_lowercase().contains("secret"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn who_has_the_token_is_let_in() {
+    let address = "127.0.0.1:0".parse().unwrap();
+    let mut endpoint = Endpoint::guarded_websocket(address, "secret").await.unwrap();
+    let mut request = endpoint.url().into_client_request().unwrap();
+    let value = "Bearer secret".parse().unwrap();
+    request.headers_mut().insert("Authorization", value);
+    let (mut client, _) = connect_async(request).await.unwrap();
+    let mut link = accept(&mut endpoint).await;
+    client.send(Message::text("here")).await.unwrap();
+    assert_eq!(recv(&mut link).await, Ok(Frame::Text("here".into())));
+    assert!(endpoint.take_refused().is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_that_hangs_in_its_handshake_keeps_nobody_waiting() {
+    let mut endpoint = endpoint().await;
+    let _silent = TcpStream::connect(endpoint.address()).await.unwrap();
+    let (_client, _) = connect_async(endpoint.url()).await.unwrap();
+    accept(&mut endpoint).await;
+    assert!(endpoint.take_refused().is_empty());
+    // With a paused clock each sleep moves time on at once.
+    tokio::time::pause();
+    sleep(Duration::from_secs(11)).await;
+    let refused = endpoint.take_refused();
+    assert!(refused[0].contains("within 10 s"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let endpoint = endpoint().await;
+    let error = Endpoint::websocket(endpoint.address()).await.unwrap_err();
+    assert!(matches!(error, EndpointError::Listen { .. }));
+    let text = error.to_string();
+    assert!(text.contains(&format!("`{}`", endpoint.address())), "{text}");
+}
+
+#[tokio::test]
+async fn an_address_of_another_machine_is_named() {
+    let error = Endpoint::websocket("192.0.2.1:0".parse().unwrap()).await.unwrap_err();
+    assert!(error.to_string().starts_with("cannot listen on `192.0.2.1:0`: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_port_is_free_again_after_the_endpoint() {
+    let first = endpoint().await;
+    let address = first.address();
+    drop(first);
+    loop {
+        if Endpoint::websocket(address).await.is_ok() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn all_interfaces_give_an_url_that_can_be_dialled() {
+    let endpoint = Endpoint::websocket("0.0.0.0:0".parse().unwrap()).await.unwrap();
+    assert!(!endpoint.url().contains("0.0.0.0"), "{}", endpoint.url());
+    connect_async(endpoint.url()).await.unwrap();
+}
+
+/// Links and endpoints are used from spawned tasks.
+#[test]
+fn futures_are_send() {
+    fn is_send<T: Send>(_: impl FnOnce(&'static mut Link, &'static mut Endpoint) -> T) {}
+    is_send(|link, endpoint| async move {
+        let _ = link.send(&Frame::Text(String::new())).await;
+        let _ = link.send_fragments("", 1).await;
+        let _ = link.recv().await;
+        endpoint.accept().await
+    });
+}

@@ -1,0 +1,129 @@
+//! Up to 16 messages in flight, of mixed kinds: each request gets one answer, its own, in any order.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::parts::{Parts, mixed};
+use crate::steps::StepExt as _;
+use crate::steps::{self, NO_METHOD, call, good, list, one_of, put_back, request, step};
+use crate::tool_names::{NO_TOOL, SET_VOLUME};
+use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
+
+/// Most messages in flight.
+const IN_FLIGHT: usize = 16;
+
+const SLUG: Id = Id::JsonrpcInFlight;
+
+pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let mut kinds = vec![
+        Just(good().answer(SLUG, Answer::Result)).boxed(),
+        Just(tools(list())).boxed(),
+        "[a-z]{0,8}"
+            .prop_map(|name| {
+                request(&format!("{NO_METHOD}{name}"), json!({}))
+                    .answer(SLUG, Answer::Error)
+                    .like("unknown-method")
+            })
+            .boxed(),
+        Just(tools(request("tools/list", json!({"cursor": ""})))).boxed(),
+        Just(tools(request("tools/list", json!({"withUserTools": true})))).boxed(),
+        one_of(vec!["notifications/mcp_hil", "notifications/initialized"]).prop_map(notify).boxed(),
+    ];
+    if context.can("nullary") {
+        let content = json!({"content": {"$type": "array"}});
+        let called = steps::nullary().answer(SLUG, Answer::Result).shows(SLUG, "/result", content);
+        kinds.push(Just(called).boxed());
+    }
+    if context.can("tools") {
+        kinds.push(
+            Just(call(NO_TOOL, json!({})).answer(SLUG, Answer::Refused).like("unknown-tool"))
+                .boxed(),
+        );
+    }
+    let levels = context.has_volume();
+    if levels {
+        kinds.push(
+            // The bounds have requirements of their own.
+            (1..=99_u8)
+                .prop_map(|level| {
+                    call(SET_VOLUME, json!({"volume": level})).answer(SLUG, Answer::Result)
+                })
+                .boxed(),
+        );
+        kinds.push(
+            one_of(vec![
+                (json!(101), "above-maximum"),
+                (json!("50"), "string-for-integer"),
+                (json!(null), "null-for-integer"),
+                (json!(50.5), "fraction"),
+            ])
+            .prop_map(|(level, control)| {
+                call(SET_VOLUME, json!({"volume": level}))
+                    .answer(SLUG, Answer::Refused)
+                    .like(control)
+            })
+            .boxed(),
+        );
+        let shown = json!({"audio_speaker": {"volume": {"$range": [0, 100]}}});
+        kinds.push(
+            Just(
+                steps::status()
+                    .answer(SLUG, Answer::Result)
+                    .shows(SLUG, "/json", shown)
+                    .like("status-volume"),
+            )
+            .boxed(),
+        );
+    }
+    let back = put_back(context);
+    crowded(number, kinds)
+        .prop_map(move |messages| {
+            let set: Vec<_> = messages.iter().filter_map(level).collect();
+            let mut steps = vec![step(Action::Burst(messages))];
+            if !set.is_empty() {
+                // Which of them came last is free; another level is not.
+                steps.push(steps::status().shows(
+                    Id::VolumeSet,
+                    "/json/audio_speaker/volume",
+                    json!({"$in": set}),
+                ));
+                steps.push(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+/// Messages of which the first is of the kind that the number chooses; every fourth flight is as full as
+/// it gets.
+fn crowded(number: u32, kinds: Vec<BoxedStrategy<Step>>) -> BoxedStrategy<Vec<Step>> {
+    if number % 4 < 3 {
+        return mixed(number, kinds, IN_FLIGHT - 1);
+    }
+    let turn = number as usize;
+    let firsts = (0..IN_FLIGHT).map(|at| kinds[(turn + at) % kinds.len()].clone());
+    Parts { firsts: firsts.collect(), others: kinds[0].clone(), more: 0 }.boxed()
+}
+
+fn tools(message: Step) -> Step {
+    message.answer(SLUG, Answer::Result).shows(
+        SLUG,
+        "/result",
+        json!({"tools": {"$type": "array"}}),
+    )
+}
+
+fn notify(method: &str) -> Step {
+    step(Action::Send(Outgoing::Notify { method: method.into(), params: None }))
+}
+
+/// The level that a message sets with good reason.
+fn level(message: &Step) -> Option<serde_json::Value> {
+    let Action::Send(Outgoing::Request { params: Some(params), .. }) = &message.action else {
+        return None;
+    };
+    let accepted = message.expect.iter().any(|expect| expect.answer == Some(Answer::Result));
+    params.pointer("/arguments/volume").filter(|_| accepted).cloned()
+}

@@ -1,0 +1,149 @@
+//! What generation knows of a device.
+
+use serde_json::Value;
+
+use mcp_hil_core::capability::{Facts, Permission};
+use mcp_hil_core::wire::as_integer;
+
+use crate::tool_names::SET_VOLUME;
+
+/// What is known of a device: its facts, its tools as it listed them, and which may be called.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    facts: Facts,
+    tools: Vec<Tool>,
+    restarts: bool,
+}
+
+/// A tool that may be called.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// An argument of a tool, by its schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Argument {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Whether a call without it is refused.
+    pub(crate) required: bool,
+    pub(crate) default: Option<Value>,
+}
+
+/// The type of an argument.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    Integer {
+        minimum: Option<i64>,
+        maximum: Option<i64>,
+    },
+    Boolean,
+    Text {
+        /// The values that the schema allows; empty when it allows all.
+        choices: Vec<String>,
+    },
+    /// Anything that is not generated for.
+    Other,
+}
+
+impl Context {
+    /// What these facts and tools tell. Tools that `permission` does not allow are never called.
+    pub fn new(facts: &Facts, tools: &[Value], permission: &Permission) -> Self {
+        let tools = tools
+            .iter()
+            .filter_map(Tool::of)
+            .filter(|tool| permission.allows(&tool.name))
+            .collect();
+        Self { facts: facts.clone(), tools, restarts: permission.restarts() }
+    }
+
+    /// Whether the device may be told to restart, and dials again by itself then.
+    pub(crate) fn can_restart(&self) -> bool {
+        self.restarts && self.can("redial")
+    }
+
+    /// Whether the device has a capability.
+    pub(crate) fn can(&self, capability: &str) -> bool {
+        self.facts.capabilities.contains(capability)
+    }
+
+    /// Whether the device's level can be set and read, by a tool that may be called.
+    pub(crate) fn has_volume(&self) -> bool {
+        self.can("status") && self.can("volume") && self.callable(SET_VOLUME)
+    }
+
+    /// Whether a tool is listed and may be called.
+    pub(crate) fn callable(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name == name)
+    }
+
+    /// The tools that may be called.
+    pub(crate) fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Names of all tools, callable or not.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let listed = self.facts.tools.iter().chain(&self.facts.user_tools);
+        listed.map(String::as_str)
+    }
+
+    /// The cursor of the second page, where there is one.
+    pub(crate) fn second_cursor(&self) -> Option<&str> {
+        self.facts.variables.get("cursor.second")?.as_str()
+    }
+
+    /// The level that the device had before the run.
+    pub(crate) fn level(&self) -> Option<&Value> {
+        self.facts.variables.get("status.volume")
+    }
+}
+
+impl Tool {
+    fn of(tool: &Value) -> Option<Self> {
+        let name = tool.get("name")?.as_str()?;
+        let schema = tool.get("inputSchema")?;
+        let required = schema.get("required").and_then(Value::as_array);
+        let arguments = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| Argument {
+                name: name.clone(),
+                kind: Kind::of(schema),
+                required: required.is_some_and(|all| all.iter().any(|one| one == name.as_str())),
+                default: schema.get("default").cloned(),
+            })
+            .collect::<Vec<_>>();
+        // In a scenario these would be variables.
+        let plain = |text: &str| !text.contains("${");
+        (plain(name) && arguments.iter().all(|argument| plain(&argument.name)))
+            .then(|| Self { name: name.to_owned(), arguments })
+    }
+}
+
+impl Kind {
+    fn of(schema: &Value) -> Self {
+        let bound = |name: &str| schema.get(name).and_then(as_integer);
+        match schema.get("type").and_then(Value::as_str) {
+            Some("integer") if schema.get("enum").is_none() => {
+                Self::Integer { minimum: bound("minimum"), maximum: bound("maximum") }
+            }
+            Some("boolean") => Self::Boolean,
+            Some("string") => Self::Text {
+                choices: schema
+                    .get("enum")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|one| Some(one.as_str()?.to_owned()))
+                    .filter(|one| !one.contains("${"))
+                    .collect(),
+            },
+            _ => Self::Other,
+        }
+    }
+}

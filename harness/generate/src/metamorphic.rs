@@ -1,0 +1,156 @@
+//! The same request twice, the second time in another spelling: the answers are the same.
+//!
+//! No document has to tell what the answer is. Readings that change by themselves are compared by
+//! their kind only; text for people is not compared at all.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use proptest::prelude::*;
+use proptest::strategy::Union;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::json::{ID, any_order, blanks, request, spelled};
+use crate::parts::Parts;
+use crate::steps::StepExt as _;
+use crate::steps::{self, NO_METHOD, put_back};
+use crate::tool_names::{NO_TOOL, SET_VOLUME};
+use mcp_hil_scenario::Step;
+
+/// Exchanges that belong together.
+type Op = Vec<Step>;
+
+/// Most steps of an input, one that puts the settings back aside.
+const MOST_STEPS: usize = 19;
+
+/// What is compared of two answers.
+#[derive(Debug, Clone, Copy)]
+enum Same {
+    /// The whole result.
+    Result,
+    /// That both succeed.
+    Success,
+    /// That both fail, and under which code.
+    UserError,
+    /// That both succeed, and set this level.
+    Level(i64),
+}
+
+/// Order of members, which characters are escaped, what stands between tokens.
+type Spelling = (u32, u32, Vec<&'static str>);
+
+pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Op> {
+    let requests = requests(context);
+    let touches = context.has_volume();
+    let back = put_back(context);
+    let spellings: [(Id, BoxedStrategy<Spelling>); 4] = [
+        (
+            Id::JsonrpcMemberOrder,
+            // Odd: objects of two members are turned round.
+            ((0..12_u32).prop_map(|half| 2 * half + 1), Just(0), Just(vec![""])).boxed(),
+        ),
+        (
+            Id::JsonrpcEscapes,
+            // All of them, or some.
+            (Just(0), prop_oneof![Just(u32::MAX), proptest::bits::u32::ANY], Just(vec![""]))
+                .boxed(),
+        ),
+        (Id::JsonrpcWhitespace, (Just(0), Just(0), blanks()).boxed()),
+        (Id::JsonrpcWhitespace, (any_order(), proptest::bits::u32::ANY, blanks()).boxed()),
+    ];
+    let kinds: Vec<BoxedStrategy<Op>> = requests
+        .iter()
+        .enumerate()
+        .flat_map(|request| spellings.iter().map(move |spelling| (request, spelling)))
+        .map(|((number, (message, same)), (requirement, spelling))| {
+            let (message, same, requirement) = (message.clone(), *same, *requirement);
+            (spelling.clone(), any::<bool>())
+                .prop_map(move |(spelling, whole)| {
+                    twice(&message, number, same, requirement, spelling, whole)
+                })
+                .boxed()
+        })
+        .collect();
+    // An input tries all changes of one request.
+    let own = number as usize % requests.len() * spellings.len();
+    let firsts = kinds[own..own + spellings.len()].to_vec();
+    Parts { firsts, others: Union::new(kinds).boxed(), more: 4 }
+        .prop_map(move |ops: Vec<Op>| {
+            let mut steps = Op::new();
+            for op in ops {
+                if steps.len() + op.len() <= MOST_STEPS {
+                    steps.extend(op);
+                }
+            }
+            if touches {
+                steps.push(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+fn requests(context: &Context) -> Vec<(Value, Same)> {
+    let call = |tool: &str, arguments: Value| {
+        request("tools/call", json!({"name": tool, "arguments": arguments}))
+    };
+    let mut all = vec![
+        (request("tools/list", json!({})), Same::Result),
+        (request(NO_METHOD, json!({"name": "x", "arguments": {}})), Same::UserError),
+        (request("tools/list", json!({"cursor": "", "withUserTools": true})), Same::Result),
+    ];
+    if context.has_volume() {
+        all.insert(1, (call(SET_VOLUME, json!({"volume": 63})), Same::Level(63)));
+        all.push((call(SET_VOLUME, json!({"volume": 101})), Same::UserError));
+        all.push((call(SET_VOLUME, json!({"level": 50})), Same::UserError));
+    }
+    if context.can("tools") {
+        all.insert(1, (call(NO_TOOL, json!({"volume": 1})), Same::UserError));
+    }
+    let mut readers = context.tools().iter();
+    let reader = readers.find(|tool| tool.arguments.is_empty() && tool.name.contains(".get_"));
+    if let Some(tool) = reader.filter(|_| context.can("nullary")) {
+        all.push((call(&tool.name, json!({})), Same::Success));
+    }
+    all
+}
+
+/// A request and its variation, which is judged by what the plain one got: a wrong answer that both get is no
+/// fault of the spelling, and silence to the plain one shows nothing. What is kept of the plain answer has a name
+/// for each request, so that none is compared with the answer to another.
+fn twice(
+    message: &Value,
+    number: usize,
+    same: Same,
+    requirement: Id,
+    spelling: Spelling,
+    whole: bool,
+) -> Op {
+    debug_assert_eq!(message["id"], ID);
+    let name = |what: &str| format!("{what}{number}");
+    let kept = |what: &str| json!(format!("${{{what}{number}}}"));
+    let mut first = spelled(message, (0, 0, vec![""]), false);
+    let second = spelled(message, spelling, whole);
+    if let Same::Result = same {
+        first.bind.insert(name("result"), "/result".into());
+        let exact = json!({"$exact": kept("result")});
+        return vec![first, second.shows_as_bound(requirement, "/result", exact)];
+    }
+    first.bind.insert(name("outcome"), "/outcome".into());
+    let second = second.shows_as_bound(requirement, "/outcome", kept("outcome"));
+    match same {
+        Same::Result | Same::Success => vec![first, second],
+        Same::UserError => {
+            first.bind.insert(name("code"), "/error/code".into());
+            let second = second.if_error(requirement, json!({"code": kept("code")}));
+            vec![first, second]
+        }
+        Same::Level(level) => {
+            const SHOWN: &str = "/json/audio_speaker/volume";
+            let mut plain = steps::status().shows(Id::VolumeSet, SHOWN, level.into());
+            plain.bind.insert(name("level"), SHOWN.into());
+            let other = steps::call(SET_VOLUME, json!({"volume": 40}));
+            let shown = steps::status().shows_as_bound(requirement, SHOWN, kept("level"));
+            vec![first, plain, other, second, shown]
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The bounds, the default and the need of every argument, by the schema of its tool: what `arguments` draws by
+//! chance, each once. What is left of the inputs is drawn as there.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{
+    self, MOST_STEPS, Op, accepts, good_integer, is_step, middle, others, refuser, shown_at,
+    some_of,
+};
+use crate::context::{Argument, Context, Kind, Tool};
+use crate::steps::StepExt as _;
+use crate::steps::{call, put_back};
+use mcp_hil_scenario::{Answer, Step};
+
+pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let inputs = inputs(context);
+    let at = number as usize;
+    let Some(ops) = inputs.get(at) else {
+        let further = u32::try_from(at - inputs.len()).unwrap_or(number);
+        return arguments::steps(context, further);
+    };
+    let back = context.has_volume().then(|| put_back(context));
+    some_of(ops.clone())
+        .prop_map(move |ops| {
+            let steps = ops.into_iter().flatten();
+            // Nothing to put back where nothing was sent.
+            let mut steps: Vec<Step> = steps.collect();
+            if !steps.is_empty() {
+                steps.extend(back.clone());
+            }
+            steps
+        })
+        .boxed()
+}
+
+/// All that there is to try, in inputs that are no longer than others.
+fn inputs(context: &Context) -> Vec<Vec<Op>> {
+    let mut inputs: Vec<Vec<Op>> = Vec::new();
+    for op in context.tools().iter().flat_map(|tool| of_tool(context, tool)) {
+        let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
+        match inputs.last_mut() {
+            Some(last) if taken(last) + op.len() <= MOST_STEPS => last.push(op),
+            _ => inputs.push(vec![op]),
+        }
+    }
+    inputs
+}
+
+fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
+    let mut ops = Vec::new();
+    // What is neither a number nor a boolean nor a text cannot be filled in.
+    if tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other) {
+        return ops;
+    }
+    for argument in &tool.arguments {
+        if let Kind::Integer { minimum: Some(low), maximum: Some(high) } = argument.kind
+            && low <= high
+        {
+            ops.extend(good_values(context, tool, argument, (low, high)));
+            if !is_step(tool) {
+                ops.extend(bad_values(context, tool, argument, (low, high)));
+            }
+        }
+        ops.extend(without(context, tool, argument));
+    }
+    ops.extend(with_defaults(context, tool));
+    ops
+}
+
+/// The bounds, zero, the default.
+fn good_values(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+    (low, high): (i64, i64),
+) -> Vec<Op> {
+    let default = argument.default.as_ref().and_then(mcp_hil_core::wire::as_integer);
+    // Last where a refused value that has an effect would show: away from the bounds.
+    let between = shown_at(context, tool).map(|_| i64::midpoint(low, high));
+    let mut values = vec![low, high];
+    for value in [Some(0), default, between].into_iter().flatten() {
+        if (low..=high).contains(&value) && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.into_iter().map(good_integer(context, tool, argument, (low, high))).collect()
+}
+
+/// One beyond each bound, and what has the other sign.
+fn bad_values(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+    (low, high): (i64, i64),
+) -> Vec<Op> {
+    let mut values = vec![low.checked_sub(1), high.checked_add(1)];
+    values.extend([low.checked_neg(), high.checked_neg(), Some(0)]);
+    let mut tried = Vec::new();
+    let mut ops = Vec::new();
+    for value in values.into_iter().flatten() {
+        if (low..=high).contains(&value) || tried.contains(&value) {
+            continue;
+        }
+        tried.push(value);
+        let requirement = match value < low {
+            true => Id::ArgumentsBelowMinimum,
+            false => Id::ArgumentsAboveMaximum,
+        };
+        ops.push(refuser(context, tool, argument, requirement)(&value.to_string()));
+    }
+    ops
+}
+
+/// A call without the argument: refused if the schema requires it. One without a default that is not required may
+/// be left out, too.
+fn without(context: &Context, tool: &Tool, argument: &Argument) -> Option<Op> {
+    let rest = others(tool, argument);
+    if argument.required {
+        return Some(arguments::missing_one(context, tool, rest));
+    }
+    if argument.default.is_some() {
+        return None;
+    }
+    let alone = tool.arguments.len() == 1;
+    let answer = if alone { Answer::Result } else { Answer::Any };
+    let mut op = middle(context, tool);
+    op.push(call(&tool.name, rest.into()).answer(Id::ArgumentsDefault, answer));
+    Some(op)
+}
+
+/// A call with nothing but what is required, where everything else has a default.
+fn with_defaults(context: &Context, tool: &Tool) -> Option<Op> {
+    let has_default = |one: &&Argument| !one.required && one.default.is_some();
+    let number = tool.arguments.iter().filter(has_default).count();
+    if number == 0 || number < tool.arguments.len() {
+        return None;
+    }
+    let is_text =
+        tool.arguments.iter().any(|one| matches!(one.kind, Kind::Text { .. } | Kind::Other));
+    // What a text is good for, no schema tells.
+    let sure = accepts(tool) || !is_text;
+    let mut op = middle(context, tool);
+    let answer = if sure { Answer::Result } else { Answer::Any };
+    op.push(call(&tool.name, json!({})).answer(Id::ArgumentsDefault, answer));
+    let all: Map<String, Value> = tool
+        .arguments
+        .iter()
+        .filter_map(|one| Some((one.name.clone(), one.default.clone()?)))
+        .collect();
+    op.extend(middle(context, tool));
+    op.push(call(&tool.name, all.into()).answer(Id::ArgumentsDefault, answer));
+    Some(op)
+}

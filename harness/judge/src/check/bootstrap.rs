@@ -1,0 +1,206 @@
+//! Checks on the request by which a device asks for its configuration.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::sink::{Sink, evidence};
+use mcp_hil_core::transcript::{HttpEndpoint, HttpExchange};
+use mcp_hil_core::wire::{Frame, as_integer};
+
+/// Longest part of a body that evidence shows, in characters.
+const SHOWN: usize = 200;
+
+/// What the last configuration request said, until it is compared with what comes later.
+#[derive(Debug, Default)]
+pub(crate) struct Bootstrap {
+    device_id: Option<String>,
+    version: Option<String>,
+    /// The version of the framing of binary messages that the device was told; it is a setting, and
+    /// stays until it is told another.
+    binary_version: Option<u8>,
+}
+
+impl Bootstrap {
+    /// The device made a request.
+    pub(crate) fn exchange(&mut self, exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
+        if exchange.endpoint != HttpEndpoint::Bootstrap {
+            return;
+        }
+        let post = exchange.method == "POST";
+        let names_itself =
+            ["device-id", "client-id"].iter().any(|name| exchange.headers.contains_key(*name));
+        // A browser at the URL is somebody who looks what is there.
+        if post || names_itself {
+            sink.test_once(Id::BootstrapMethod, post, || {
+                evidence("a POST request", exchange.method.clone(), seq)
+            });
+        }
+        // What did not come whole, perhaps because the device was stopped, shows nothing.
+        let whole = exchange.problem.is_none() || exchange.status == Some(413);
+        if !post || !whole {
+            return;
+        }
+        self.device_id = exchange.header("device-id").map(str::to_owned);
+        self.binary_version = exchange.binary_version.or(self.binary_version);
+        judge_headers(exchange, seq, sink);
+        let body = match &exchange.body {
+            Some(Frame::Text(text)) => serde_json::from_str::<Map<String, Value>>(text).ok(),
+            _ => None,
+        };
+        sink.test_once(Id::BootstrapBody, body.is_some(), || {
+            let received = match (&exchange.problem, &exchange.body) {
+                (Some(problem), _) => problem.clone(),
+                (None, None) => "no body".to_owned(),
+                (None, Some(body)) => body.display().chars().take(SHOWN).collect(),
+            };
+            evidence("a JSON object as the body", received, seq)
+        });
+        if let Some(body) = body {
+            self.version = text(&body, "application", "version").map(str::to_owned);
+            judge_body(&body, exchange, seq, sink);
+        }
+    }
+
+    /// The device connected over WebSocket.
+    pub(crate) fn link_up(
+        &mut self,
+        headers: &BTreeMap<String, String>,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        // One without a header breaks a requirement of its own.
+        let version = headers.get("protocol-version");
+        if let (Some(told), Some(version)) = (self.binary_version, version) {
+            sink.test(Id::BootstrapWebsocketVersion, *version == told.to_string(), || {
+                let expected = format!("header Protocol-Version: {told}, as configured");
+                evidence(expected, format!("Protocol-Version: {version}"), seq)
+            });
+        }
+        let Some(now) = headers.get("device-id") else {
+            return;
+        };
+        if let Some(then) = self.device_id.take() {
+            sink.test_once(Id::BootstrapSameDevice, then.eq_ignore_ascii_case(now), || {
+                let expected = format!("the Device-Id of the configuration request, {then}");
+                evidence(expected, format!("Device-Id {now}"), seq)
+            });
+        }
+    }
+
+    /// The device answered `initialize`.
+    pub(crate) fn initialized(&mut self, payload: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let now = payload
+            .get("result")
+            .and_then(|result| result.pointer("/serverInfo/version"))
+            .and_then(Value::as_str);
+        let Some(now) = now else { return };
+        if let Some(then) = self.version.take() {
+            sink.test_once(Id::BootstrapSameVersion, then == now, || {
+                let expected = format!("the version of the configuration request, {then}");
+                evidence(expected, format!("serverInfo.version {now}"), seq)
+            });
+        }
+    }
+}
+
+fn judge_headers(exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
+    let json = |value: &str| {
+        let media_type = value.split(';').next().unwrap_or_default();
+        media_type.trim().eq_ignore_ascii_case("application/json")
+    };
+    let there = |value: &str| !value.trim().is_empty();
+    type Rule<'a> = (&'static str, Id, &'static str, &'a dyn Fn(&str) -> bool);
+    let rules: [Rule<'_>; 6] = [
+        ("device-id", Id::BootstrapDeviceId, "not empty", &there),
+        ("client-id", Id::BootstrapClientId, "not empty", &there),
+        ("content-type", Id::BootstrapContentType, "application/json", &json),
+        ("user-agent", Id::BootstrapUserAgent, "not empty", &there),
+        ("activation-version", Id::BootstrapActivationVersion, "1 or 2", &|value| {
+            matches!(value, "1" | "2")
+        }),
+        ("accept-language", Id::BootstrapAcceptLanguage, "not empty", &there),
+    ];
+    for (name, requirement, form, good) in rules {
+        let value = exchange.header(name);
+        sink.test_once(requirement, value.is_some_and(good), || {
+            evidence(
+                format!("a header {name}, {form}"),
+                value.map_or_else(|| "absent".to_owned(), |value| format!("`{value}`")),
+                seq,
+            )
+        });
+    }
+}
+
+fn judge_body(body: &Map<String, Value>, exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
+    let shown = |value: Option<&Value>| {
+        let text = value.map_or_else(|| "absent".to_owned(), Value::to_string);
+        text.chars().take(SHOWN).collect::<String>()
+    };
+    for (requirement, member, header, any_case) in [
+        (Id::BootstrapMac, "mac_address", "device-id", true),
+        (Id::BootstrapUuid, "uuid", "client-id", false),
+    ] {
+        // One without the header breaks a requirement of its own.
+        let Some(wanted) = exchange.header(header) else {
+            continue;
+        };
+        let got = body.get(member);
+        let same = got
+            .and_then(Value::as_str)
+            .is_some_and(|got| got == wanted || (any_case && got.eq_ignore_ascii_case(wanted)));
+        sink.test_once(requirement, same, || {
+            let expected = format!("{member} as in the header {header}, `{wanted}`");
+            evidence(expected, format!("{member} {}", shown(got)), seq)
+        });
+    }
+    let filled = |object: &str, name: &str| text(body, object, name).is_some_and(|t| !t.is_empty());
+    let partitions = body.get("partition_table").and_then(Value::as_array);
+    let is_partition = |partition: &Value| {
+        let number = |name: &str| partition.get(name).and_then(as_integer).is_some();
+        partition.get("label").is_some_and(Value::is_string) && number("address") && number("size")
+    };
+    let rules = [
+        (
+            Id::BootstrapApplication,
+            filled("application", "name") && filled("application", "version"),
+            "application with name and version as non-empty strings",
+            "application",
+        ),
+        (
+            Id::BootstrapBoard,
+            text(body, "board", "type").is_some(),
+            "board with a string type",
+            "board",
+        ),
+        (
+            Id::BootstrapChip,
+            body.get("chip_model_name").is_some_and(Value::is_string),
+            "chip_model_name, a string",
+            "chip_model_name",
+        ),
+        (
+            Id::BootstrapFormat,
+            body.get("version").and_then(as_integer) == Some(2),
+            "version, the number 2",
+            "version",
+        ),
+        (
+            Id::BootstrapPartitions,
+            partitions.is_some_and(|all| all.iter().all(is_partition)),
+            "partition_table, an array of objects with label, address and size",
+            "partition_table",
+        ),
+    ];
+    for (requirement, holds, expected, member) in rules {
+        sink.test_once(requirement, holds, || {
+            evidence(expected, format!("{member} {}", shown(body.get(member))), seq)
+        });
+    }
+}
+
+fn text<'a>(body: &'a Map<String, Value>, object: &str, name: &str) -> Option<&'a str> {
+    body.get(object)?.get(name)?.as_str()
+}

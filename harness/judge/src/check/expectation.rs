@@ -1,0 +1,419 @@
+//! The expectations that a scenario's steps carry, judged over the case's transcript.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use serde_json::{Map, Value};
+
+use super::control::Controls;
+use super::log::{CaseLog, Reply, view};
+use super::sink::Sink;
+use mcp_hil_core::capability::{Facts, only_reads};
+use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::step::{self, StepKind, beside};
+use mcp_hil_core::transcript::{Party, TargetEvent, What};
+use mcp_hil_core::verdict::{Evidence, Outcome};
+use mcp_hil_core::wire::{Frame, as_integer};
+use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Outgoing, Scope, Step};
+
+/// Codes of errors that a parser leads to: parse error and invalid request (JSON-RPC 2.0, section 5.1).
+const PARSER_CODES: [i64; 2] = [-32700, -32600];
+
+/// Judges all steps of a case.
+pub(crate) fn judge(
+    case: &Case,
+    log: &CaseLog,
+    facts: &Facts,
+    controls: &mut Controls,
+    sink: &mut Sink,
+) {
+    controls.begin(&sink.case);
+    let mut judge = Judge { log, controls, sink, skipped: None };
+    let mut scope = Scope::new(facts.variables.clone());
+    for flat in case.flatten() {
+        judge.flat(&flat, &mut scope);
+    }
+    // Steps that were never reached are told once: they have one cause.
+    if let Some((requirement, at, why)) = judge.skipped {
+        let crashed = sink.found.iter().any(|j| matches!(j.outcome, Outcome::Broken(_)));
+        if !crashed {
+            sink.add(requirement, sink.case.clone(), Some(at.into()), Outcome::Unclear(why));
+        }
+    }
+}
+
+/// Whether an answer, as scenarios see it, has all that a step expects of its parts.
+pub fn shows(step: &Step, scope: &Scope, view: &Value) -> bool {
+    let mut parts = step.expect.iter().flat_map(|expect| &expect.parts);
+    parts.all(|(pointer, matcher)| {
+        let Ok(pointer) = scope.fill_text(pointer) else {
+            return true;
+        };
+        // What cannot be tested now will not be tested later.
+        matcher.test(scope, view.pointer(&pointer)).map_or(true, |shown| shown.is_ok())
+    })
+}
+
+struct Judge<'a> {
+    log: &'a CaseLog,
+    controls: &'a mut Controls,
+    sink: &'a mut Sink,
+    skipped: Option<(Id, String, String)>,
+}
+
+/// What was expected, and what was received instead.
+type Mismatch = (String, String);
+
+/// What an expectation comes to; `None` when it was not exercised.
+type Judged = Option<Result<(), Evidence>>;
+
+impl Judge<'_> {
+    fn flat(&mut self, flat: &Flat<'_>, scope: &mut Scope) {
+        let Ok(mut inner) = scope.with(&flat.row) else {
+            return;
+        };
+        match &flat.step.action {
+            Action::Burst(steps) => {
+                for (index, step) in steps.iter().enumerate() {
+                    self.step(step, &step::message(&flat.at, index), &mut inner);
+                }
+            }
+            Action::Console { pattern } => self.console(flat, pattern, &inner),
+            Action::List { .. }
+            | Action::Disconnect { .. }
+            | Action::Reboot
+            | Action::Configure { .. }
+            | Action::Close
+            | Action::KeepAlive
+            | Action::Audio { .. }
+            | Action::Each { .. } => {}
+            Action::Send(_) => {
+                self.step(flat.step, &flat.at, &mut inner);
+                for name in flat.step.bind.keys() {
+                    if let Some(value) = inner.get(name) {
+                        scope.set(name, value.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step, at: &str, scope: &mut Scope) {
+        self.sink.step = Some(at.into());
+        // Only readings of the status are repeated.
+        let reply = self.log.reply(&self.log.settled(at));
+        if matches!(reply, Reply::NotSent) {
+            if let (Some(expect), None) = (step.expect.first(), &self.skipped) {
+                let why = self.log.why_not_carried_out();
+                self.skipped = Some((expect.requirement, at.to_owned(), why));
+            }
+            return;
+        }
+        let shows_nothing = step.like.as_deref().is_some_and(|name| self.controls.has_failed(name));
+        if shows_nothing {
+            // It was tried; that it shows nothing is the control's finding.
+            step.expect.iter().for_each(|expect| self.sink.held(expect.requirement));
+        } else if !self.refused_by_parser(at, &reply) {
+            self.expectations(step, at, &reply, scope);
+        }
+        // A call that was accepted is judged for that; what it changed follows from it.
+        if let Some(requirement) = step.unchanged
+            && !shows_nothing
+            && !(self.may_set(at) && self.kind(Answer::Result, at, &reply).is_ok())
+        {
+            self.unchanged(requirement, at);
+        }
+        if let Reply::Answer(_, payload) = reply
+            && !step.bind.is_empty()
+        {
+            let view = Value::Object(view(payload));
+            for (name, pointer) in &step.bind {
+                if let Some(value) = view.pointer(pointer) {
+                    scope.set(name, value.clone());
+                }
+            }
+        }
+    }
+
+    fn expectations(&mut self, step: &Step, at: &str, reply: &Reply<'_>, scope: &Scope) {
+        for expect in &step.expect {
+            let requirement = expect.requirement;
+            if self.is_lost(step, at, expect) {
+                self.lost(requirement, at);
+                continue;
+            }
+            let judged = self.expect(expect, step, at, reply, scope);
+            // The code of an error, say, is not what a variation has in common with its control.
+            let holds = match expect.answer {
+                Some(answer) => Some(self.kind(answer, at, reply).is_ok()),
+                None if expect.parts.is_empty() => None,
+                None => judged.as_ref().map(Result::is_ok),
+            };
+            if let (Some(name), Some(holds)) = (&step.control, holds) {
+                self.controls.note(name, &self.sink.case, holds);
+            }
+            match judged {
+                None => {}
+                Some(Ok(())) => self.sink.held(requirement),
+                Some(Err(evidence)) => {
+                    self.sink.test(requirement, false, || evidence);
+                }
+            }
+        }
+    }
+
+    /// Whether a parser that limits the characters in strings (RFC 8259, section 9) has refused a message, as far
+    /// as that shows: then it says nothing about what the message is made for.
+    fn refused_by_parser(&self, at: &str, reply: &Reply<'_>) -> bool {
+        let holds_nul = |text: String| mcp_hil_core::obligation::holds_nul(&text);
+        let refused = match reply {
+            Reply::Silence => self.log.fenced(at),
+            Reply::Answer(_, payload) => super::answer::error_of(payload)
+                .and_then(|error| error.get("code").and_then(as_integer))
+                .is_some_and(|code| PARSER_CODES.contains(&code)),
+            _ => false,
+        };
+        refused && self.log.sent_text(at).is_some_and(holds_nul)
+    }
+
+    /// Whether the message of a step is a call of a tool that does more than read.
+    fn may_set(&self, at: &str) -> bool {
+        let sent = self.log.sent(at).and_then(|logged| logged.entry.frame());
+        let duty = sent.map(Duty::of).unwrap_or_default();
+        duty.is_call() && !duty.tool.as_deref().is_some_and(only_reads)
+    }
+
+    /// Whether the device fell silent at this step, so that silence proves nothing.
+    fn is_lost(&self, step: &Step, at: &str, expect: &Expect) -> bool {
+        let answered = self.log.answered(at);
+        let fenced = || self.log.fenced(at) || self.log.answered(&beside(at, StepKind::After));
+        if expect.alive
+            && !owes_answer(self.log, at)
+            && !matches!(step.action, Action::Send(Outgoing::Ping))
+        {
+            return !fenced();
+        }
+        !answered && !fenced() && !matches!(step.action, Action::Send(Outgoing::Ping))
+    }
+
+    fn lost(&mut self, requirement: Id, at: &str) {
+        let sent = self.log.sent_text(at);
+        let death = self.log.entries.iter().find_map(|logged| match &logged.entry.what {
+            What::LinkDown { by: Party::Device, why, .. } => {
+                Some(format!("the connection ended: {why}"))
+            }
+            What::Target { event: TargetEvent::Exited(how) } => {
+                Some(format!("the device's process {how}"))
+            }
+            _ => None,
+        });
+        let panic = self.log.console().find(|(_, line)| super::console::is_panic(line));
+        let death = death.or_else(|| panic.map(|(_, line)| line.to_owned()));
+        let outcome = match death {
+            Some(received) => Outcome::Broken(Box::new(Evidence {
+                expected: "the device keeps answering".into(),
+                received,
+                sent,
+                seq: None,
+            })),
+            None => {
+                let last = self.log.console().last().map_or("nothing", |(_, line)| line);
+                Outcome::Unclear(format!("no answer, fence lost; console: {last}"))
+            }
+        };
+        self.sink.add(requirement, self.sink.case.clone(), Some(at.into()), outcome);
+    }
+
+    fn expect(
+        &self,
+        expect: &Expect,
+        step: &Step,
+        at: &str,
+        reply: &Reply<'_>,
+        scope: &Scope,
+    ) -> Judged {
+        let held = match step.action {
+            Action::Send(Outgoing::Ping) => Some(self.pong(at)),
+            _ => self.answer(expect, at, reply, scope),
+        };
+        Some(held?.map_err(|(expected, received)| {
+            let seq = match reply {
+                Reply::Answer(logged, _) | Reply::Broken(logged) => Some(logged.entry.seq),
+                _ => self.log.sent(at).map(|logged| logged.entry.seq),
+            };
+            Evidence { expected, received, sent: self.log.sent_text(at), seq }
+        }))
+    }
+
+    /// Whether a pong with the data of the ping came.
+    fn pong(&self, at: &str) -> Result<(), Mismatch> {
+        let sent = self.log.sent(at).and_then(|logged| match logged.entry.frame() {
+            Some(Frame::Ping(data)) => Some(data),
+            _ => None,
+        });
+        let pong = self.log.entries.iter().any(|logged| match logged.entry.frame() {
+            Some(Frame::Pong(data)) => Some(data) == sent,
+            _ => false,
+        });
+        if pong { Ok(()) } else { Err(("a pong with the data of the ping".into(), "none".into())) }
+    }
+
+    /// Compares an answer with all that is expected of it; `None` when a value to compare with is missing.
+    fn answer(
+        &self,
+        expect: &Expect,
+        at: &str,
+        reply: &Reply<'_>,
+        scope: &Scope,
+    ) -> Option<Result<(), Mismatch>> {
+        if let Reply::Answer(logged, _) = reply
+            && logged.wrong_id
+            && expect.requirement.area() == "ids"
+        {
+            return Some(Err(("the id of the request".into(), answer_text(reply))));
+        }
+        if let Some(answer) = expect.answer
+            && let Err(received) = self.kind(answer, at, reply)
+        {
+            return Some(Err((wanted(answer).into(), received)));
+        }
+        let view = match reply {
+            Reply::Answer(_, payload) if expect.looks_inside() => view(payload),
+            _ => Map::new(),
+        };
+        if let Some(matcher) = &expect.if_error {
+            // A refusal in another legal way holds; a code that is none is another check's affair.
+            let error =
+                view.get("error").filter(|error| error.get("code").and_then(as_integer).is_some());
+            if let Some(error) = error
+                && let Err(mismatch) = matcher.test(scope, Some(error)).ok()?
+            {
+                return Some(Err((
+                    format!("error{} {}", mismatch.at, mismatch.expected),
+                    format!("{}: {error}", mismatch.received),
+                )));
+            }
+        }
+        let view = Value::Object(view);
+        for (pointer, matcher) in &expect.parts {
+            let Ok(pointer) = scope.fill_text(pointer) else {
+                continue;
+            };
+            match matcher.test(scope, view.pointer(&pointer)) {
+                Ok(Ok(())) => {}
+                Ok(Err(mismatch)) => {
+                    return Some(Err((
+                        format!("{pointer}{} {}", mismatch.at, mismatch.expected),
+                        format!("{}, in {}", mismatch.received, answer_text(reply)),
+                    )));
+                }
+                Err(_) if expect.if_bound => return None,
+                Err(missing) => return Some(Err((matcher.describe(), missing.to_string()))),
+            }
+        }
+        if let Some(schema) = &expect.schema
+            && let Some(result) = view.get("result")
+            && let Ok(validator) = jsonschema::validator_for(schema)
+            && let Err(error) = validator.validate(result)
+        {
+            return Some(Err((
+                "a result that is valid under the schema".into(),
+                error.to_string(),
+            )));
+        }
+        Some(Ok(()))
+    }
+
+    /// Compares the kind of answer; the error is what was received instead.
+    fn kind(&self, wanted: Answer, at: &str, reply: &Reply<'_>) -> Result<(), String> {
+        let (result, error, failed) = match reply {
+            Reply::Answer(_, payload) => {
+                let result = payload.get("result");
+                let failed = result.and_then(|result| result.get("isError"));
+                (
+                    result.is_some(),
+                    super::answer::error_of(payload).is_some(),
+                    failed == Some(&Value::Bool(true)),
+                )
+            }
+            _ => (false, false, false),
+        };
+        let silent = matches!(reply, Reply::Silence);
+        let holds = match wanted {
+            Answer::Result => result && !error && !failed,
+            Answer::Error => error && !result,
+            Answer::Refused => {
+                (error && !result) || failed || (silent && !owes_answer(self.log, at))
+            }
+            Answer::Any => result || error,
+            Answer::None => silent,
+        };
+        if holds { Ok(()) } else { Err(answer_text(reply)) }
+    }
+
+    fn unchanged(&mut self, requirement: Id, at: &str) {
+        // A change that was tried once more, from where the settings had been, has shown itself then.
+        let again = beside(at, StepKind::Again);
+        let again_after = beside(&again, StepKind::After);
+        let at = match self.log.settings(&again_after) {
+            Some(_) => &*again,
+            None => at,
+        };
+        let before = self.log.settings(&beside(at, StepKind::Before));
+        let after = self.log.settings(&beside(at, StepKind::After));
+        if let (Some(before), Some(after)) = (before, after) {
+            let sent = self.log.sent_text(at);
+            self.sink.test(requirement, before == after, || Evidence {
+                expected: format!("settings unchanged: {before}"),
+                received: after.to_string(),
+                sent,
+                seq: None,
+            });
+        }
+    }
+
+    fn console(&mut self, flat: &Flat<'_>, pattern: &str, scope: &Scope) {
+        let Ok(pattern) = scope.fill_text(pattern) else {
+            return;
+        };
+        let Ok(regex) = regex::Regex::new(&pattern) else {
+            return;
+        };
+        self.sink.step = Some(flat.at.clone());
+        let shown = self.log.console().any(|(_, line)| regex.is_match(line));
+        let last = self.log.console().last().map_or("nothing", |(_, line)| line).to_owned();
+        for expect in &flat.step.expect {
+            let requirement = expect.requirement;
+            self.sink.test(requirement, shown, || Evidence {
+                expected: format!("a console line matching /{pattern}/"),
+                received: format!("none; the last line of the case was: {last}"),
+                ..Evidence::default()
+            });
+        }
+    }
+}
+
+fn owes_answer(log: &CaseLog, at: &str) -> bool {
+    log.sent(at)
+        .and_then(|logged| logged.entry.frame())
+        .is_some_and(|frame| Duty::of(frame).owes == Owes::Answer)
+}
+
+fn wanted(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Result => "a result without `isError` true",
+        Answer::Error => "a JSON-RPC error",
+        Answer::Refused => "a refusal: an error, or a result with isError true",
+        Answer::Any => "an answer",
+        Answer::None => "no answer",
+    }
+}
+
+fn answer_text(reply: &Reply<'_>) -> String {
+    match reply {
+        Reply::Answer(_, payload) => Value::Object((*payload).clone()).to_string(),
+        Reply::Broken(logged) => {
+            let text = logged.entry.frame().map(Frame::display).unwrap_or_default();
+            format!("a frame that is not an answer: {text}")
+        }
+        Reply::Silence | Reply::NotSent => "no answer".to_owned(),
+    }
+}

@@ -1,0 +1,420 @@
+//! Checks on the connection: headers, hello, session id.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::sink::{Sink, evidence};
+use mcp_hil_core::transcript::Party;
+use mcp_hil_core::transport::Transport;
+use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::as_integer;
+
+/// How the transcript shows a correct `Authorization` header: the token itself is a secret.
+pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
+
+/// The headers by which a device says which one it is.
+const IDENTITY: [&str; 2] = ["device-id", "client-id"];
+
+/// What is known of the link in a session.
+#[derive(Debug, Default)]
+pub(crate) struct LinkState {
+    number: u64,
+    up: bool,
+    transport: Transport,
+    session_id: String,
+    /// The session ids of the earlier links, the latest one last.
+    earlier_sessions: Vec<String>,
+    protocol_version: Option<String>,
+    /// What it said of itself in the headers of this link.
+    identity: [Option<String>; 2],
+    hello_seen: bool,
+    text_seen: bool,
+    /// Where the server's hello was sent, while its session lasts.
+    server_hello: Option<u64>,
+    session_checked: bool,
+    /// The device has answered what came after the server's hello, so that it has read that.
+    knows_session: bool,
+    /// Where the first `initialize` of this link was sent.
+    initialize: Option<u64>,
+    /// The wrong session id that was told of already.
+    session_fault: Option<String>,
+    /// A wrong session id in the device's own messages was told of already.
+    own_fault: bool,
+    /// The harness dropped the link and has not restarted the target since.
+    dropped: bool,
+    /// The harness has closed the link with a Close frame, or is about to.
+    closed: bool,
+}
+
+impl LinkState {
+    /// Number of the link in the session, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The session id that the harness gave on this link.
+    pub(crate) fn session(&self) -> &str {
+        &self.session_id
+    }
+
+    /// An `initialize` went out.
+    pub(crate) fn initialize(&mut self, seq: u64) {
+        self.initialize.get_or_insert(seq);
+    }
+
+    /// Whether the message at `seq` was the first `initialize` of this link.
+    pub(crate) fn opened_by(&self, seq: u64) -> bool {
+        self.initialize == Some(seq)
+    }
+
+    /// Whether the harness dropped the link and waits for the device to come back by itself.
+    pub(crate) fn was_dropped(&self) -> bool {
+        self.dropped
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Over which transport the device is connected, or was last.
+    pub(crate) fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// The requirement that a device connects again after a drop: documents leave it to the
+    /// device over WebSocket, and promise it over MQTT.
+    pub(crate) fn reconnects(&self) -> Id {
+        match self.transport {
+            Transport::WebSocket => Id::SessionRedial,
+            Transport::Mqtt => Id::MqttReconnect,
+        }
+    }
+
+    /// The requirement that a device does not end the connection: documents of its own for each transport.
+    pub(crate) fn kept(&self) -> Id {
+        match self.transport {
+            Transport::WebSocket => Id::LivenessLinkKept,
+            Transport::Mqtt => Id::LivenessLinkKeptMqtt,
+        }
+    }
+
+    /// The device connected.
+    pub(crate) fn up(
+        &mut self,
+        transport: Transport,
+        session_id: &str,
+        headers: &BTreeMap<String, String>,
+        token_given: bool,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        if self.dropped {
+            sink.held(self.reconnects());
+        }
+        let earlier = match self.dropped {
+            true => std::mem::take(&mut self.identity),
+            false => Default::default(),
+        };
+        let mut earlier_sessions = std::mem::take(&mut self.earlier_sessions);
+        if self.number > 0 {
+            earlier_sessions.push(std::mem::take(&mut self.session_id));
+        }
+        *self = Self {
+            transport,
+            number: self.number + 1,
+            up: true,
+            session_id: session_id.to_owned(),
+            earlier_sessions,
+            protocol_version: headers.get("protocol-version").cloned(),
+            identity: IDENTITY.map(|name| headers.get(name).cloned()),
+            session_fault: self.session_fault.take(),
+            own_fault: self.own_fault,
+            ..Self::default()
+        };
+        if transport == Transport::Mqtt {
+            // There is no HTTP handshake whose headers could be judged.
+            return;
+        }
+        if token_given {
+            let authorization = headers.get("authorization").map(String::as_str);
+            sink.test(Id::HelloHeaderAuthorization, authorization == Some(AUTHORIZED), || {
+                let got = authorization.unwrap_or("absent");
+                evidence("header Authorization: Bearer <the token>", got, seq)
+            });
+        }
+        judge_headers(headers, seq, sink);
+        self.judge_identity(&earlier, seq, sink);
+    }
+
+    /// Judges that it is still the device that it was before the harness dropped the link. Across a start it may
+    /// not be: what has no flash memory draws a new Client-Id.
+    fn judge_identity(&self, earlier: &[Option<String>; 2], seq: u64, sink: &mut Sink) {
+        let both = earlier.iter().zip(&self.identity).zip(IDENTITY);
+        for ((then, now), name) in both {
+            if let (Some(then), Some(now)) = (then, now) {
+                sink.test_once(Id::HelloSameDevice, then.eq_ignore_ascii_case(now), || {
+                    let expected = format!("header {name}: {then}, as on the connection before");
+                    evidence(expected, now.clone(), seq)
+                });
+            }
+        }
+    }
+
+    /// The link ended.
+    pub(crate) fn down(&mut self, by: Party) {
+        self.up = false;
+        self.dropped = by == Party::Harness && !self.closed;
+    }
+
+    /// The harness says goodbye with a Close frame. Who takes leave then, for good, does nothing wrong.
+    pub(crate) fn closing(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether the harness has closed the link with a Close frame, and nothing has connected since.
+    pub(crate) fn was_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The harness started the target: what connects next does so by that.
+    pub(crate) fn restarted(&mut self) {
+        self.dropped = false;
+        self.closed = false;
+    }
+
+    /// The harness sent its hello.
+    pub(crate) fn server_hello(&mut self, seq: u64, sink: &mut Sink) {
+        self.server_hello = Some(seq);
+        self.knows_session = false;
+        if self.transport == Transport::Mqtt {
+            // It is an answer to the device's own; MCP needs none (device-protocol 3.2).
+            return;
+        }
+        // The harness speaks first only when it has waited in vain.
+        sink.test(Id::HelloFirst, self.hello_seen, || {
+            evidence("a hello from the device", "none in time", seq)
+        });
+        if self.number > 1 {
+            sink.test(Id::SessionHelloAgain, self.hello_seen, || {
+                evidence("a hello on every connection", "none in time on a new connection", seq)
+            });
+        }
+    }
+
+    /// The device sent its hello.
+    pub(crate) fn hello(&mut self, hello: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        if self.transport == Transport::WebSocket {
+            let again = self.hello_seen;
+            sink.test(Id::HelloOnce, !again, || {
+                evidence("one hello on a connection", "a second hello", seq)
+            });
+            if again {
+                return;
+            }
+            let first = !self.text_seen;
+            sink.test(Id::HelloFirst, first, || {
+                evidence(
+                    "hello as the first message",
+                    "another message was received before it",
+                    seq,
+                )
+            });
+        }
+        // Over MQTT a hello opens the audio channel, any time and as often as it is closed.
+        self.hello_seen = true;
+        self.text_seen = true;
+        self.judge_hello(hello, seq, sink);
+    }
+
+    fn judge_hello(&self, hello: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let shown = |name: &str| hello.get(name).map_or_else(|| "absent".into(), Value::to_string);
+        let version = hello.get("version").and_then(as_integer);
+        sink.test(Id::HelloVersionNumber, matches!(version, Some(1..=3)), || {
+            evidence("version is 1, 2 or 3", format!("version {}", shown("version")), seq)
+        });
+        if let (Some(version), Some(header)) = (version, &self.protocol_version) {
+            sink.test(Id::HelloVersionHeader, *header == version.to_string(), || {
+                evidence(
+                    format!("the version of the header Protocol-Version, {header}"),
+                    format!("version {version}"),
+                    seq,
+                )
+            });
+        }
+        let transport = hello.get("transport").and_then(Value::as_str);
+        let wanted = self.transport.in_hello();
+        // The documents speak of "mqtt", devices and gateways of "udp".
+        let named = transport == Some(wanted)
+            || self.transport == Transport::Mqtt && transport == Some("mqtt");
+        sink.test(Id::HelloTransport, named, || {
+            evidence(
+                format!("transport \"{wanted}\""),
+                format!("transport {}", shown("transport")),
+                seq,
+            )
+        });
+        if self.transport == Transport::Mqtt {
+            sink.test(Id::HelloVersion3, version == Some(3), || {
+                evidence("version 3", format!("version {}", shown("version")), seq)
+            });
+        }
+        let mcp = hello.get("features").and_then(|features| features.get("mcp"));
+        sink.test(Id::HelloFeaturesMcp, mcp == Some(&Value::Bool(true)), || {
+            evidence("features.mcp true", format!("features {}", shown("features")), seq)
+        });
+        let audio = hello.get("audio_params");
+        let positive = |name: &str| {
+            audio.and_then(|audio| audio.get(name)).and_then(as_integer).is_some_and(|n| n > 0)
+        };
+        let format = audio.and_then(|audio| audio.get("format")).is_some_and(Value::is_string);
+        let good =
+            format && ["sample_rate", "channels", "frame_duration"].into_iter().all(positive);
+        sink.test(Id::HelloAudioParams, good, || {
+            evidence(
+                "audio_params with format, and sample_rate, channels, frame_duration as positive integers",
+                format!("audio_params {}", shown("audio_params")),
+                seq,
+            )
+        });
+    }
+
+    /// Any message but hello came.
+    pub(crate) fn message(&mut self, kind: Option<&str>, seq: u64, frame: &Frame, sink: &mut Sink) {
+        if !self.hello_seen && !self.text_seen && self.transport == Transport::WebSocket {
+            let kind = kind.unwrap_or("none");
+            sink.test(Id::HelloFirst, false, || {
+                evidence(
+                    "hello as the first message",
+                    format!("type {kind}: {}", frame.display()),
+                    seq,
+                )
+            });
+        }
+        self.text_seen = true;
+    }
+
+    /// A message that is neither `mcp` nor hello came: where its type carries a session id, it is the
+    /// current one (xiaozhi WebSocket, section 4.1).
+    pub(crate) fn own_message(&mut self, envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let kind = envelope.get("type").and_then(Value::as_str);
+        if self.server_hello.is_none() || !matches!(kind, Some("listen" | "abort")) {
+            return;
+        }
+        let got = envelope.get("session_id");
+        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        // A wrong one may have been on its way before the device knew the session.
+        if self.own_fault || !(right || self.knows_session) {
+            return;
+        }
+        self.own_fault = !right;
+        let session = &self.session_id;
+        sink.test(Id::SessionOwnMessages, right, || {
+            let got = got.map_or_else(|| "absent".to_owned(), Value::to_string);
+            evidence(
+                format!("session_id \"{session}\" in the message"),
+                format!("session_id {got}"),
+                seq,
+            )
+        });
+    }
+
+    /// Whether a session id is that of an earlier link.
+    fn is_stale(&self, got: Option<&Value>) -> bool {
+        got.and_then(Value::as_str).is_some_and(|got| {
+            got != self.session_id && self.earlier_sessions.iter().any(|old| old == got)
+        })
+    }
+
+    /// The audio channel was closed, by the message `goodbye` of either side: with it ends the
+    /// session (device-protocol 3.3). MCP goes on, under the old session id or none.
+    /// `session` is what the harness named in its own.
+    pub(crate) fn goodbye(&mut self, session: Option<&str>) {
+        let ours = session.is_none_or(|session| session == self.session_id);
+        if self.transport == Transport::Mqtt && ours {
+            self.server_hello = None;
+        }
+    }
+
+    /// An `mcp` message came: it must carry the current session id. `asked` is where the message
+    /// was sent that it answers.
+    pub(crate) fn session_id(
+        &mut self,
+        envelope: &Map<String, Value>,
+        asked: Option<u64>,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        // Before a hello there is no session yet that could be named.
+        let Some(hello) = self.server_hello else {
+            return;
+        };
+        // What the device says by itself may have been on its way before it knew the session.
+        self.knows_session |= asked.is_some_and(|asked| asked > hello);
+        if !self.knows_session {
+            return;
+        }
+        let got = envelope.get("session_id");
+        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        let stale = self.is_stale(got);
+        if !self.earlier_sessions.is_empty() && !self.session_checked {
+            self.session_checked = true;
+            sink.test(Id::SessionNewId, !stale, || {
+                evidence(
+                    "the session_id of the new hello",
+                    "the session_id of an earlier connection",
+                    seq,
+                )
+            });
+        }
+        let got = got.map_or_else(|| "absent".to_owned(), Value::to_string);
+        if !right && self.session_fault.as_ref() == Some(&got) {
+            // The same fault in every message is one fault; the first case that shows it tells.
+            return;
+        }
+        if !right {
+            self.session_fault = Some(got.clone());
+        }
+        let session = &self.session_id;
+        sink.test(Id::EnvelopeSessionId, right, || {
+            evidence(
+                "the session_id of the server's hello",
+                format!("session_id {got} instead of \"{session}\""),
+                seq,
+            )
+        });
+    }
+}
+
+fn judge_headers(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
+    static MAC: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^(?i)[0-9a-f]{2}(:[0-9a-f]{2}){5}$").expect("a constant pattern")
+    });
+    static UUID: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").expect("a constant pattern")
+    });
+    let got = |name: &str| headers.get(name).map_or("absent", String::as_str).to_owned();
+    let value =
+        |name: &str| headers.get(name).map(String::as_str).filter(|value| !value.is_empty());
+    let version = value("protocol-version");
+    sink.test(Id::HelloHeaderProtocolVersion, matches!(version, Some("1" | "2" | "3")), || {
+        evidence("header Protocol-Version: 1, 2 or 3", got("protocol-version"), seq)
+    });
+    for (name, present, form, pattern, what) in [
+        ("device-id", Id::HelloHeaderDeviceId, Id::HelloHeaderDeviceIdMac, &MAC, "a MAC address"),
+        ("client-id", Id::HelloHeaderClientId, Id::HelloHeaderClientIdUuid, &UUID, "a UUID"),
+    ] {
+        let there = value(name);
+        sink.test(present, there.is_some(), || {
+            evidence(format!("a header {name}"), "absent or empty", seq)
+        });
+        if let Some(there) = there {
+            sink.test(form, pattern.is_match(there), || {
+                evidence(format!("header {name}: {what}"), there, seq)
+            });
+        }
+    }
+}

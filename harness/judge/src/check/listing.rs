@@ -1,0 +1,522 @@
+//! Checks on `tools/list`: each page, each listing as a whole, and listings against each other.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::console;
+use super::log::{CaseLog, Reply};
+use super::pending::Open;
+use super::sink::{Sink, evidence};
+use super::status;
+use mcp_hil_core::capability::{HARMLESS, STATUS_TOOL};
+use mcp_hil_core::limits::{MAX_PAGE_BYTES, MAX_PAGES};
+use mcp_hil_core::step::{self, StepKind};
+use mcp_hil_core::transcript::{Mark, What};
+use mcp_hil_core::verdict::Evidence;
+
+/// Requirements about the tools of a list.
+const OF_TOOLS: [Id; 5] = [
+    Id::ListToolName,
+    Id::ListDescription,
+    Id::ListInputSchema,
+    Id::ListSchemaValid,
+    Id::ListRequiredDeclared,
+];
+
+/// What the listings of a session have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    /// Names of the first complete list without user-only tools.
+    ordinary: Option<Vec<String>>,
+    /// The same with them.
+    with_user: Option<Vec<String>>,
+    boot: BootLog,
+    /// Tools that were judged, by their whole text: a fence may list them a thousand times.
+    judged: HashSet<String>,
+    /// Names of all tools that were ever listed.
+    listed: HashSet<String>,
+    /// A call of a tool that nobody knows succeeded: then a success does not show that there is such a tool.
+    takes_any_tool: bool,
+}
+
+/// The tools that the console shows while a device boots: a list of its own (device-protocol 6.1).
+#[derive(Debug, Default)]
+struct BootLog {
+    /// Each tool by its name: where its line stands, and whether it is for users only.
+    tools: BTreeMap<String, (u64, bool)>,
+    /// The console has shown how the boot began, so that no line before it is missing.
+    from_start: bool,
+    /// It has shown how the boot went on: the list is complete.
+    complete: bool,
+    /// It was complete once.
+    ever_complete: bool,
+    /// A line of it cannot be read, such as one that two tasks wrote at once.
+    garbled: bool,
+}
+
+impl BootLog {
+    fn line(&mut self, seq: u64, line: &str) {
+        static ADDED: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"\bMCP: Add tool: (\S+)( \[user\])?\s*$").expect("a constant pattern")
+        });
+        // `State: starting -> activating`, before 2.1 `STATE: activating`: all tools are there by then.
+        static READY: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r": (State: \w+ -> |STATE: )(activating|idle|connecting|listening)\s*$")
+                .expect("a constant pattern")
+        });
+        if console::is_boot(line) {
+            if !(self.from_start && self.tools.is_empty()) {
+                self.tools.clear();
+                self.from_start = true;
+                self.complete = false;
+                self.garbled = false;
+            }
+        } else if let Some(added) = ADDED.captures(line) {
+            let name = added[1].to_owned();
+            self.tools.insert(name, (seq, added.get(2).is_some()));
+        } else if line.contains("Add tool") {
+            self.garbled = true;
+        } else if self.from_start && !self.tools.is_empty() && READY.is_match(line) {
+            self.complete = true;
+            self.ever_complete = true;
+        }
+    }
+}
+
+/// A walk over the pages.
+struct Listing {
+    step: String,
+    with_user: bool,
+    /// The flag that was sent, where it is no boolean.
+    odd_flag: Option<Value>,
+    from_start: bool,
+    complete: bool,
+    tools: Vec<Value>,
+    /// Where it was asked for.
+    began: u64,
+    seq: u64,
+}
+
+impl Lists {
+    /// Takes a console line.
+    pub(crate) fn console_line(&mut self, seq: u64, line: &str) {
+        self.boot.line(seq, line);
+    }
+
+    /// Whether the console has shown a whole boot, with the tools that it adds.
+    pub(crate) fn saw_boot(&self) -> bool {
+        self.boot.ever_complete
+    }
+
+    /// Judges an answer to `tools/list` or `tools/call`.
+    pub(crate) fn answered(
+        &mut self,
+        seq: u64,
+        payload: &Map<String, Value>,
+        open: &Open,
+        sink: &mut Sink,
+    ) {
+        let result = payload.get("result");
+        match (open.duty.method.as_deref(), result) {
+            (Some("tools/list"), Some(result)) => self.page(seq, result, open, sink),
+            (Some("tools/call"), _) => {
+                if self.listed.contains(STATUS_TOOL) {
+                    status::judge_reading(seq, payload, open, sink);
+                }
+                self.callable(seq, result, open, sink);
+            }
+            _ => {}
+        }
+    }
+
+    /// A well-known tool that could be called must be in the list.
+    fn callable(&mut self, seq: u64, result: Option<&Value>, open: &Open, sink: &mut Sink) {
+        let done = result.is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
+        let known = self.with_user.as_ref().or(self.ordinary.as_ref());
+        let (Some(tool), Some(known), true) = (&open.duty.tool, known, done) else {
+            return;
+        };
+        if !HARMLESS.contains(&tool.as_str()) {
+            self.takes_any_tool |= !self.listed.contains(tool);
+        } else if !self.takes_any_tool {
+            sink.test(Id::ListCallableListed, known.contains(tool), || {
+                evidence(
+                    format!("`{tool}`, which can be called, in the list"),
+                    format!("{} tools without it", known.len()),
+                    seq,
+                )
+            });
+        }
+    }
+
+    /// Judges the listings of a case as wholes.
+    pub(crate) fn end_case(&mut self, log: &CaseLog, sink: &mut Sink) {
+        for listing in listings(log, sink) {
+            sink.step = Some(listing.step.as_str().into());
+            let names: Vec<String> = listing
+                .tools
+                .iter()
+                .filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned()))
+                .collect();
+            let unique: BTreeSet<&String> = names.iter().collect();
+            sink.test(Id::ListNameUnique, unique.len() == names.len(), || {
+                let twice =
+                    names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1);
+                evidence("each tool once across all pages", format!("{twice:?} twice"), listing.seq)
+            });
+            if !(listing.complete && listing.from_start) {
+                continue;
+            }
+            if listing.odd_flag.is_some() {
+                self.judge_odd_flag(&listing, sink);
+                continue;
+            }
+            let (earlier, kind) = if listing.with_user {
+                (&mut self.with_user, "with user-only tools")
+            } else {
+                (&mut self.ordinary, "of ordinary tools")
+            };
+            match earlier {
+                Some(earlier) => {
+                    sink.test(Id::ListStable, *earlier == names, || {
+                        evidence(
+                            format!("the same list {kind} as before: {} tools", earlier.len()),
+                            difference(earlier, &names),
+                            listing.seq,
+                        )
+                    });
+                }
+                None => *earlier = Some(names.clone()),
+            }
+            sink.held(Id::ListCallableListed);
+            if listing.tools.is_empty() {
+                // Nothing to break them with.
+                for requirement in OF_TOOLS {
+                    sink.held(requirement);
+                }
+            }
+            self.judge_against_others(&listing, &names, sink);
+        }
+        sink.step = None;
+    }
+
+    fn page(&mut self, seq: u64, result: &Value, open: &Open, sink: &mut Sink) {
+        let proof = |expected: &str, received: String| Evidence {
+            sent: Some(open.text.to_string()),
+            ..evidence(expected, received, seq)
+        };
+        let bytes = result.to_string().len();
+        sink.test(Id::ListPageSize, bytes <= MAX_PAGE_BYTES, || {
+            proof(&format!("at most {MAX_PAGE_BYTES} bytes in a page"), format!("{bytes} bytes"))
+        });
+        let cursor = result.get("nextCursor");
+        sink.test(
+            Id::ListNextCursorString,
+            cursor.is_none_or(|cursor| cursor.is_string() || cursor.is_null()),
+            || {
+                proof(
+                    "nextCursor as a string",
+                    format!("nextCursor {}", cursor.unwrap_or(&Value::Null)),
+                )
+            },
+        );
+        sink.test(Id::ListNextCursorNotNull, cursor.is_none_or(|cursor| !cursor.is_null()), || {
+            proof("no nextCursor on the last page", "nextCursor null".to_owned())
+        });
+        let tools = result.get("tools").and_then(Value::as_array);
+        sink.test(Id::ListToolsArray, tools.is_some(), || {
+            proof("result.tools as an array", result.to_string())
+        });
+        for tool in tools.into_iter().flatten() {
+            if self.judged.insert(tool.to_string()) {
+                let name = tool.get("name").and_then(Value::as_str);
+                self.listed.extend(name.map(str::to_owned));
+                judge_tool(seq, tool, sink);
+            }
+        }
+    }
+
+    fn judge_against_others(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+        self.judge_against_boot_log(listing, names, sink);
+        if listing.with_user {
+            self.judge_against_ordinary(listing, names, sink);
+            return;
+        }
+        let for_users_only = |tool: &&Value| audience(tool) == Some(&Value::from(vec!["user"]));
+        let shown = listing.tools.iter().find(for_users_only);
+        sink.test(Id::ListUserToolsHidden, shown.is_none(), || {
+            let received = format!("{shown:?}");
+            evidence("no user-only tool without withUserTools", received, listing.seq)
+        });
+    }
+
+    /// Judges a list that was requested with a flag that is no boolean: only `true` shows the tools for users.
+    fn judge_odd_flag(&self, listing: &Listing, sink: &mut Sink) {
+        let Some(ordinary) = &self.ordinary else {
+            return;
+        };
+        let is_hidden = |tool: &&Value| {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            !ordinary.iter().any(|known| known == name)
+        };
+        let shown = listing.tools.iter().find(is_hidden);
+        sink.test(Id::ListUserToolsFlag, shown.is_none(), || {
+            let flag = listing.odd_flag.as_ref().unwrap_or(&Value::Null);
+            let name = shown.map_or(&Value::Null, |tool| &tool["name"]);
+            let received = format!("{name}, for withUserTools {flag}");
+            evidence("no further tool than in the ordinary list", received, listing.seq)
+        });
+    }
+
+    fn judge_against_boot_log(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+        let seq = listing.seq;
+        for (tool, (added, user_only)) in &self.boot.tools {
+            // What was added since could not be in the list.
+            if *user_only && !listing.with_user || *added > listing.began {
+                continue;
+            }
+            sink.test(Id::ListConsoleInventory, names.contains(tool), || {
+                evidence(
+                    format!("`{tool}` in the list, because it is in the boot log"),
+                    format!("{} tools without it", names.len()),
+                    seq,
+                )
+            });
+        }
+        if !self.boot.complete || self.boot.garbled {
+            return;
+        }
+        // A console shows other names as it can.
+        let is_plain =
+            |name: &&String| name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        let unknown =
+            names.iter().filter(is_plain).find(|name| !self.boot.tools.contains_key(*name));
+        sink.test(Id::ListConsoleComplete, unknown.is_none(), || {
+            evidence(
+                format!(
+                    "`{}` among the {} tools that the boot log adds, because it is in the list",
+                    unknown.map_or("", String::as_str),
+                    self.boot.tools.len()
+                ),
+                "a boot log without it",
+                seq,
+            )
+        });
+        let is_for_users = |name: &&String| matches!(self.boot.tools.get(*name), Some((_, true)));
+        let shown = names.iter().find(is_for_users).filter(|_| !listing.with_user);
+        sink.test(Id::ListConsoleUserOnly, shown.is_none(), || {
+            evidence(
+                "no tool without withUserTools that the boot log marks `[user]`",
+                format!("`{}`", shown.map_or("", String::as_str)),
+                seq,
+            )
+        });
+    }
+
+    /// Judges a list with user-only tools against the one without them.
+    fn judge_against_ordinary(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+        let Some(ordinary) = &self.ordinary else {
+            return;
+        };
+        let missing = ordinary.iter().find(|tool| !names.contains(tool));
+        sink.test(Id::ListUserToolsSuperset, missing.is_none(), || {
+            let expected = "every ordinary tool in the list with withUserTools";
+            evidence(expected, format!("{missing:?} missing"), listing.seq)
+        });
+        let hidden = |tool: &&Value| {
+            let name = tool.get("name").and_then(Value::as_str);
+            name.is_some_and(|name| !ordinary.iter().any(|known| known == name))
+        };
+        let for_users = |tool: &&Value| {
+            let audience = audience(tool).and_then(Value::as_array);
+            audience.is_some_and(|who| who.iter().any(|one| one == "user"))
+        };
+        let mut extra = listing.tools.iter().filter(hidden).peekable();
+        if extra.peek().is_some() {
+            let unmarked = extra.find(|tool| !for_users(tool));
+            sink.test(Id::ListUserToolsMarked, unmarked.is_none(), || {
+                let received = format!("{unmarked:?}");
+                evidence("annotations.audience [\"user\"]", received, listing.seq)
+            });
+        }
+    }
+}
+
+/// Puts the listings of a case together from their pages, and judges their ends.
+fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
+    let mut found: Vec<Listing> = Vec::new();
+    for logged in &log.entries {
+        let (What::Sent { frame, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
+        else {
+            continue;
+        };
+        let (base, Some(StepKind::Page(page))) = step::parts(step) else {
+            continue;
+        };
+        if page == 0 {
+            let params = serde_json::from_str::<Value>(&frame.display()).unwrap_or_default();
+            let params = &params["payload"]["params"];
+            found.push(Listing {
+                step: base.to_owned(),
+                with_user: params["withUserTools"] == Value::Bool(true),
+                odd_flag: params.get("withUserTools").filter(|flag| !flag.is_boolean()).cloned(),
+                from_start: params.get("cursor").is_none(),
+                complete: false,
+                tools: Vec::new(),
+                began: logged.entry.seq,
+                seq: logged.entry.seq,
+            });
+        }
+        let (Some(listing), Reply::Answer(answer, payload)) = (found.last_mut(), log.reply(step))
+        else {
+            continue;
+        };
+        let Some(result) = payload.get("result") else {
+            continue;
+        };
+        let tools = result.get("tools").and_then(Value::as_array);
+        listing.tools.extend(tools.into_iter().flatten().cloned());
+        listing.seq = answer.entry.seq;
+        let next = result.get("nextCursor").and_then(Value::as_str).unwrap_or_default();
+        if next.is_empty() {
+            listing.complete = tools.is_some();
+        } else {
+            sink.test(Id::ListPageNotEmpty, tools.is_some_and(|tools| !tools.is_empty()), || {
+                evidence("a tool on a page with a nextCursor", "none", answer.entry.seq)
+            });
+        }
+    }
+    for listing in &found {
+        if listing.complete {
+            sink.held(Id::ListTerminates);
+        }
+    }
+    for logged in &log.entries {
+        if let What::Mark { mark: Mark::ListEnded { why } } = &logged.entry.what {
+            sink.step = logged.entry.step.clone();
+            sink.test(Id::ListTerminates, false, || {
+                evidence(
+                    format!("a last page after fewer than {MAX_PAGES} pages, no repeated cursor"),
+                    why.clone(),
+                    logged.entry.seq,
+                )
+            });
+        }
+    }
+    found
+}
+
+fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
+    let received = || tool.to_string();
+    let name = tool.get("name").and_then(Value::as_str);
+    sink.test(Id::ListToolName, name.is_some_and(|name| !name.is_empty()), || {
+        evidence("a name", received(), seq)
+    });
+    let description = tool.get("description");
+    sink.test(Id::ListDescription, description.is_none_or(Value::is_string), || {
+        evidence("a description that is a string", received(), seq)
+    });
+    let said = description.and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    sink.test(Id::ListDescriptionPresent, said, || evidence("a description", received(), seq));
+    let schema = tool.get("inputSchema");
+    let object = schema.and_then(|schema| schema.get("type")).and_then(Value::as_str);
+    if !sink.test(Id::ListInputSchema, object == Some("object"), || {
+        evidence("inputSchema of type \"object\"", received(), seq)
+    }) {
+        return;
+    }
+    let Some(schema) = schema else { return };
+    let valid = jsonschema::meta::validate(schema).map_err(|error| error.to_string());
+    sink.test(Id::ListSchemaValid, valid.is_ok(), || {
+        evidence(
+            "a valid JSON Schema",
+            format!("{} in {}", valid.clone().unwrap_err(), schema),
+            seq,
+        )
+    });
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array);
+    let undeclared = required.into_iter().flatten().find(|name| {
+        let name = name.as_str().unwrap_or_default();
+        !properties.is_some_and(|properties| properties.contains_key(name))
+    });
+    sink.test(Id::ListRequiredDeclared, undeclared.is_none(), || {
+        evidence("required arguments among the properties", received(), seq)
+    });
+    let is_typed = |property: &Value| TYPED.iter().any(|name| property.get(name).is_some());
+    let untyped = properties.into_iter().flatten().find(|(_, property)| !is_typed(property));
+    sink.test(Id::ListPropertyType, untyped.is_none(), || {
+        let name = untyped.map_or("", |(name, _)| name);
+        evidence(format!("a `type` of the argument `{name}`"), received(), seq)
+    });
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default") {
+            sink.test(Id::ListDefaultValid, obeys(default, property), || {
+                evidence(
+                    format!("a default of `{name}` that is valid under its own schema"),
+                    property.to_string(),
+                    seq,
+                )
+            });
+            if let Some(text) = default.as_str() {
+                let described = describes(text, name, property, description);
+                sink.test(Id::ListDefaultNotDescription, !described, || {
+                    evidence(
+                        format!("a default of `{name}` that can be used as its value"),
+                        format!("a text that describes it: {property}"),
+                        seq,
+                    )
+                });
+            }
+        }
+    }
+}
+
+/// Members of a schema that say what values there are.
+const TYPED: [&str; 8] = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not"];
+
+/// Fewest words of a default that may be meant as a description.
+const WORDS: usize = 3;
+
+/// Whether the default of a property is the text that was to describe it: it repeats a description, or it
+/// is a sentence where a URL belongs and nothing else describes that.
+fn describes(default: &str, name: &str, property: &Value, of_tool: Option<&Value>) -> bool {
+    let plain = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
+    let words = default.split_whitespace().count();
+    if words < WORDS {
+        return false;
+    }
+    let own = property.get("description").and_then(Value::as_str);
+    let repeats = [own, of_tool.and_then(Value::as_str)]
+        .into_iter()
+        .flatten()
+        .any(|text| plain(text) == plain(default));
+    let of_url = name
+        .split(['_', '-', '.'])
+        .any(|part| part.eq_ignore_ascii_case("url") || part.eq_ignore_ascii_case("uri"));
+    let unsaid = own.is_none_or(|own| own.trim().is_empty());
+    repeats || of_url && unsaid && words > WORDS && !default.contains("://")
+}
+
+fn obeys(default: &Value, property: &Value) -> bool {
+    jsonschema::validator_for(property).map_or(true, |validator| validator.is_valid(default))
+}
+
+/// Who a tool is for, as its annotations say.
+fn audience(tool: &Value) -> Option<&Value> {
+    tool.get("annotations")?.get("audience")
+}
+
+fn difference(before: &[String], now: &[String]) -> String {
+    let lost: Vec<&String> = before.iter().filter(|name| !now.contains(name)).collect();
+    let new: Vec<&String> = now.iter().filter(|name| !before.contains(name)).collect();
+    if lost.is_empty() && new.is_empty() {
+        "the same tools in a different order".to_owned()
+    } else {
+        format!("{} tools; missing {lost:?}, new {new:?}", now.len())
+    }
+}

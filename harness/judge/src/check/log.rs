@@ -1,0 +1,269 @@
+//! The entries of one case, with lookups: what was sent at a step, what answered it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use mcp_hil_core::step::{FENCES, StepKind, beside, is_of_scenario};
+use mcp_hil_core::transcript::{Entry, Mark, Role, TargetEvent, What};
+use mcp_hil_core::wire::{Frame, Inbound, Payload, as_integer, without_lone_surrogates};
+
+/// Most lines of the console that are told of a breakdown.
+const LAST_WORDS: usize = 8;
+
+/// The settings in a status reading that tool calls of the suite could change.
+const SETTINGS: [&str; 4] =
+    ["/audio_speaker/volume", "/audio_speaker/muted", "/screen/brightness", "/screen/theme"];
+
+/// An entry with what the observer worked out about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Logged {
+    pub(crate) entry: Entry,
+    pub(crate) inbound: Option<Inbound>,
+    /// For a received frame: `seq` of the message that it answers.
+    pub(crate) answers: Option<u64>,
+    /// Whether it does so under another id.
+    pub(crate) wrong_id: bool,
+}
+
+/// The entries of one attempt at a case.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CaseLog {
+    pub(crate) entries: Vec<Logged>,
+    /// Where in `entries` the message of a step was sent.
+    sent: HashMap<Arc<str>, usize>,
+    /// Where in `entries` the answer to a message stands, by the message's `seq`.
+    answers: HashMap<u64, usize>,
+}
+
+/// How a step's message was answered.
+#[derive(Debug)]
+pub(crate) enum Reply<'a> {
+    /// Nothing was sent at the step.
+    NotSent,
+    /// By an answer whose payload is a JSON object.
+    Answer(&'a Logged, &'a Map<String, Value>),
+    /// By a frame that is no readable answer.
+    Broken(&'a Logged),
+    /// There was no answer.
+    Silence,
+}
+
+impl CaseLog {
+    /// Adds an entry.
+    pub(crate) fn push(&mut self, logged: Logged) {
+        let at = self.entries.len();
+        if let (What::Sent { role, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
+            && !matches!(role, Role::Hello | Role::Reply)
+        {
+            self.sent.entry(step.clone()).or_insert(at);
+        }
+        if let Some(asked) = logged.answers {
+            self.answers.entry(asked).or_insert(at);
+        }
+        self.entries.push(logged);
+    }
+
+    /// Notes that the frame received as `seq` answers the message `asked`, under another id.
+    pub(crate) fn answered_under_wrong_id(&mut self, seq: u64, asked: u64) {
+        let at = self.entries.iter().position(|logged| logged.entry.seq == seq);
+        if let Some(at) = at {
+            self.entries[at].answers = Some(asked);
+            self.entries[at].wrong_id = true;
+            self.answers.entry(asked).or_insert(at);
+        }
+    }
+
+    /// The message that was sent at a step.
+    pub(crate) fn sent(&self, step: &str) -> Option<&Logged> {
+        self.sent.get(step).map(|at| &self.entries[*at])
+    }
+
+    /// The text that was sent at a step.
+    pub(crate) fn sent_text(&self, step: &str) -> Option<String> {
+        self.sent(step).and_then(|logged| logged.entry.frame()).map(Frame::display)
+    }
+
+    /// How the message of a step was answered.
+    pub(crate) fn reply(&self, step: &str) -> Reply<'_> {
+        let Some(sent) = self.sent(step) else {
+            return Reply::NotSent;
+        };
+        let answer = self.answers.get(&sent.entry.seq);
+        match answer.map(|at| &self.entries[*at]) {
+            None => Reply::Silence,
+            Some(logged) => match logged.inbound.as_ref().and_then(Inbound::payload) {
+                Some(Payload::Answer(payload)) => Reply::Answer(logged, payload),
+                _ => Reply::Broken(logged),
+            },
+        }
+    }
+
+    /// Whether a good request sent at a step was answered at all.
+    pub(crate) fn answered(&self, step: &str) -> bool {
+        matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))
+    }
+
+    /// Whether the device answered a good request that followed the message of a step.
+    pub(crate) fn fenced(&self, step: &str) -> bool {
+        FENCES.iter().any(|fence| self.answered(&beside(step, *fence)))
+    }
+
+    /// Whether a good request was to follow the message of a step.
+    pub(crate) fn has_fence(&self, step: &str) -> bool {
+        FENCES.iter().any(|fence| self.sent(&beside(step, *fence)).is_some())
+    }
+
+    /// Whether a message of the case has no answer, whether one is owed or not.
+    pub(crate) fn lacks_answers(&self) -> bool {
+        let asked = |at: &usize| self.entries[*at].entry.seq;
+        self.sent.values().any(|at| !self.answers.contains_key(&asked(at)))
+    }
+
+    /// Whether the message sent at this place of the transcript is one of the case.
+    pub(crate) fn holds(&self, seq: u64) -> bool {
+        self.sent.values().any(|at| self.entries[*at].entry.seq == seq)
+    }
+
+    /// Whether a step of the case put anything before the device.
+    pub(crate) fn has_stimulus(&self) -> bool {
+        self.entries.iter().any(|logged| {
+            let step = logged.entry.step.as_deref().unwrap_or_default();
+            matches!(&logged.entry.what, What::Sent { role, .. } if *role != Role::Reply)
+                && is_of_scenario(step)
+        })
+    }
+
+    /// Why no step of the case was carried out.
+    pub(crate) fn why_not_carried_out(&self) -> String {
+        self.entries
+            .iter()
+            .find_map(|logged| match &logged.entry.what {
+                What::Mark { mark: Mark::Skipped { why } } => Some(why.clone()),
+                What::Mark { mark: Mark::NoLink { waited_ms } } => {
+                    Some(format!("the device did not connect within {waited_ms} ms"))
+                }
+                What::LinkDown { why, .. } => Some(format!("the connection was lost: {why}")),
+                _ => None,
+            })
+            .unwrap_or_else(|| "no step could be executed".to_owned())
+    }
+
+    /// Whether anything that came after this place was an answer.
+    pub(crate) fn answered_after(&self, seq: u64) -> bool {
+        self.entries.iter().any(|logged| logged.entry.seq > seq && logged.answers.is_some())
+    }
+
+    /// Console lines of the case, with their places.
+    pub(crate) fn console(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.entries.iter().filter_map(|logged| match &logged.entry.what {
+            What::Console { line } => Some((logged.entry.seq, line.as_str())),
+            _ => None,
+        })
+    }
+
+    /// What the console said when the device broke down: a panic with what follows it, or the last lines before
+    /// the process ended.
+    pub(crate) fn last_words(&self) -> Vec<String> {
+        let mut lines: Vec<&str> = Vec::new();
+        let mut panicked = false;
+        for logged in &self.entries {
+            match &logged.entry.what {
+                What::Console { line } => {
+                    if !panicked && super::console::is_panic(line) {
+                        panicked = true;
+                        lines.clear();
+                    }
+                    lines.extend(Some(line.as_str()).filter(|line| !line.trim().is_empty()));
+                }
+                What::Target { event: TargetEvent::Exited(_) } => break,
+                _ => {}
+            }
+            if panicked && lines.len() == LAST_WORDS {
+                break;
+            }
+        }
+        let from = lines.len().saturating_sub(LAST_WORDS);
+        lines[from..].iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    /// Of a reading of the status that was repeated until it stood still, the name of the last one that was
+    /// answered; of any other step its own name.
+    pub(crate) fn settled(&self, step: &str) -> Arc<str> {
+        let repeated = (1..).map(|number| beside(step, StepKind::Settle(number)));
+        let repeated = repeated.take_while(|name| self.sent(name).is_some());
+        let answered = repeated.filter(|name| matches!(self.reply(name), Reply::Answer(..)));
+        answered.last().unwrap_or_else(|| step.into())
+    }
+
+    /// The settings that the device showed in a status reading at a step, once they stood still.
+    pub(crate) fn settings(&self, step: &str) -> Option<Value> {
+        match self.reply(&self.settled(step)) {
+            Reply::Answer(_, payload) => settings(&Value::Object(view(payload))),
+            _ => None,
+        }
+    }
+}
+
+/// The settings in the answer to a reading of the status, as scenarios see it.
+pub fn settings(view: &Value) -> Option<Value> {
+    let status = view.get("json")?;
+    // Only what the documents describe as settings: charge, signal and uptime come and go.
+    let mut settings = Map::new();
+    for pointer in SETTINGS {
+        if let Some(value) = status.pointer(pointer) {
+            // 50 and 50.0 are one level.
+            let value = as_integer(value).map_or_else(|| value.clone(), Value::from);
+            settings.insert(pointer.to_owned(), value);
+        }
+    }
+    Some(Value::Object(settings))
+}
+
+/// The parts of an answer that scenarios speak of: `result`, `error`, `text`, `json`.
+pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
+    let mut view = Map::new();
+    let parts = [("result", payload.get("result")), ("error", super::answer::error_of(payload))];
+    for (name, value) in parts {
+        if let Some(value) = value {
+            view.insert(name.into(), value.clone());
+        }
+    }
+    let result = payload.get("result");
+    let failed = result.and_then(|result| result.get("isError"));
+    let refused = view.contains_key("error") || failed == Some(&Value::Bool(true));
+    if refused || result.is_some() {
+        let outcome = if refused { "refused" } else { "done" };
+        view.insert("outcome".into(), outcome.into());
+    }
+    let content = result.and_then(|result| result.get("content"));
+    let text = content.and_then(Value::as_array).and_then(|items| {
+        items.iter().find(|item| item.get("type").and_then(Value::as_str) == Some("text"))
+    });
+    if let Some(text) = text.and_then(|item| item.get("text")).and_then(Value::as_str) {
+        view.insert("text".into(), text.into());
+        // RFC 8259 section 8.2 lets a text hold half a surrogate pair, which this parser refuses: what else the
+        // text says can be read all the same.
+        let read = |text: &str| serde_json::from_str(text).ok();
+        let json = read(text).or_else(|| read(&without_lone_surrogates(text)?));
+        if let Some(json) = json {
+            view.insert("json".into(), json);
+        }
+    }
+    view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_does_not_hide_the_rest_of_a_status() {
+        let status = r#"{"theme": "\ud800", "volume": 63}"#;
+        let content = serde_json::json!({"content": [{"type": "text", "text": status}]});
+        let mut payload = Map::new();
+        payload.insert("result".into(), content);
+        assert_eq!(view(&payload)["json"]["volume"], 63);
+    }
+}

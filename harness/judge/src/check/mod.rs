@@ -1,0 +1,294 @@
+//! Pure judgements over a transcript.
+//!
+//! [`Judge::observe`] takes the entries one by one, live or from a file, and runs the generic
+//! checks on each; [`Judge::end_case`] adds the checks that look at a case as a whole and the
+//! case's own expectations, and may find more about earlier cases. Nothing here sends,
+//! waits or reads a clock, so a replay comes to the same verdicts.
+
+mod answer;
+mod attempt;
+mod bootstrap;
+mod channel;
+mod console;
+mod control;
+mod expectation;
+mod handshake;
+mod listing;
+mod log;
+mod memory;
+mod merged;
+mod message;
+mod mqtt;
+mod observe;
+mod past;
+mod pending;
+mod refusal;
+mod refusal_text;
+pub(crate) mod sink;
+mod status;
+mod traffic;
+mod trouble;
+mod unanswered;
+mod unmatched;
+mod vision;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::verdict::Judgement;
+use mcp_hil_scenario::Case;
+use serde_json::Value;
+
+use log::CaseLog;
+use pending::PendingRequests;
+use sink::Sink;
+use trouble::Trouble;
+use unmatched::Unmatched;
+
+pub use expectation::shows;
+pub use handshake::AUTHORIZED;
+pub use log::{settings, view};
+pub use merged::{FailureSignature, Merged, in_order};
+
+/// What an entry turned out to be, as far as the conversation must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// An answer to the message sent at this `seq`.
+    Answer(u64),
+    /// An answer that belongs to no message that waits for one.
+    Unmatched,
+    /// The device's hello.
+    Hello,
+    /// A pong.
+    Pong,
+    /// An MQTT PINGREQ.
+    KeptAlive,
+    /// An MQTT PUBACK.
+    Acknowledged,
+    /// A request of the device that a backend answers: see [`Judge::take_reply`].
+    Asked,
+    /// A console line that tells of a panic or a reset.
+    Crash,
+    /// The bench took the device away: see
+    /// [`TargetEvent::Lost`](mcp_hil_core::transcript::TargetEvent::Lost). One that was reset on demand is not
+    /// taken away.
+    Taken,
+    /// Anything else.
+    Other,
+}
+
+/// What a case comes to.
+#[derive(Debug, Default)]
+pub struct CaseOutcome {
+    /// Requirements that were exercised, whether they hold or not.
+    pub exercised: BTreeSet<Id>,
+    /// What was found; judgements on earlier cases are among them. After trouble only what shows by
+    /// what the device did before.
+    pub judgements: Vec<Judgement>,
+    /// What was said about earlier cases, or earlier inputs of this one, and does not hold: the answer
+    /// came late.
+    pub withdrawn: Vec<Judgement>,
+    /// Why nothing of the case could be carried out, when that is so.
+    pub not_carried_out: Option<String>,
+    /// What broke on the bench in the middle of it: nothing that came of that is about the device.
+    pub trouble: Option<String>,
+    /// The first entry of the transcript (`seq`) that is the case's own; what came before it stands with
+    /// earlier ones.
+    pub began: Option<u64>,
+    /// What the console said when the device broke down: the panic and what follows it, or the last lines.
+    pub console: Vec<String>,
+    /// Console lines that tell at what places of its program the device broke down.
+    pub places: Vec<String>,
+}
+
+/// How many types of messages are remembered that a device sends by itself.
+const KINDS_REMEMBERED: usize = 32;
+
+/// How the end of a process is told that went as it should.
+const ENDED_WELL: &str = "exited with code 0";
+
+/// Most lines about places in the program that are kept of a case.
+const MOST_PLACES: usize = 48;
+
+/// Whether what breaks this requirement may show on the console where in the program it happened.
+pub fn breaks_down(requirement: Id) -> bool {
+    matches!(requirement, Id::LivenessNoPanic | Id::LivenessNoReset)
+}
+
+/// The judge of one session with one device.
+#[derive(Debug, Default)]
+pub struct Judge {
+    sink: Sink,
+    /// The first entry of the running case.
+    began: Option<u64>,
+    pending: PendingRequests,
+    log: CaseLog,
+    /// The first attempt at the case, when there is a second one.
+    first_attempt: Option<CaseLog>,
+    /// Cases that ended without all of their answers.
+    pasts: past::Pasts,
+    withdrawn: Vec<Judgement>,
+    unmatched: Vec<Unmatched>,
+    refusals: refusal::Refusals,
+    made_up: refusal_text::MadeUp,
+    link: handshake::LinkState,
+    mqtt: mqtt::Acknowledgements,
+    console: console::Watch,
+    controls: control::Controls,
+    lists: listing::Lists,
+    bootstrap: bootstrap::Bootstrap,
+    vision: vision::Vision,
+    channel: channel::Channel,
+    notified: bool,
+    /// What broke on the bench in this case.
+    trouble: Option<Trouble>,
+    /// The device was told to restart, and has not connected since.
+    restarting: bool,
+    token_given: bool,
+    /// What is owed for the frame that was sent last.
+    duty: Duty,
+    /// What was owed for the last stimulus.
+    last_owed: Option<Owes>,
+    /// Types of messages that the device sends without being asked.
+    kinds: BTreeSet<String>,
+    /// A batch was sent in this case.
+    batch_sent: bool,
+    /// The answer that is due to the latest request of the device.
+    reply: Option<Value>,
+    /// The data of the latest ping.
+    ping: Vec<u8>,
+    /// Time of the entry that is being observed.
+    now_us: u64,
+}
+
+impl Judge {
+    /// A judge at the beginning of a session.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Turns to a case. What is observed from now on is charged to it.
+    pub fn begin_case(&mut self, case: &Arc<str>) {
+        if self.sink.case != *case {
+            self.began = None;
+        }
+        self.sink.case = case.clone();
+        self.log = CaseLog::default();
+        self.first_attempt = None;
+        self.last_owed = None;
+        self.batch_sent = false;
+        self.trouble = None;
+        self.console.begin_case();
+    }
+
+    /// Ends the case: what it comes to, its own expectations included.
+    pub fn end_case(&mut self, case: Option<&Case>, facts: &Facts) -> CaseOutcome {
+        self.sink.step = None;
+        self.pair_strays(case);
+        if self.log.lacks_answers() {
+            let (id, first) = (self.sink.case.clone(), self.first_attempt.as_ref());
+            self.pasts.remember(&id, case, (&self.log, first), facts, &mut self.controls);
+        }
+        self.pending.end_case();
+        self.lists.end_case(&self.log, &mut self.sink);
+        status::judge_bring_up(&self.log, &mut self.sink);
+        if self.link.is_up() {
+            self.sink.held(self.link.kept());
+        }
+        if self.is_alive() {
+            self.sink.held(Id::LivenessAnswers);
+        }
+        self.mqtt.end_case(&mut self.sink);
+        self.console.end_case(&mut self.sink);
+        let logs = (&self.log, self.first_attempt.as_ref());
+        attempt::judge(case, logs, facts, &mut self.controls, &mut self.sink);
+        self.console.blame(&mut self.sink);
+        if let Some(trouble) = &self.trouble {
+            let logs: Vec<&CaseLog> = self.first_attempt.iter().chain([&self.log]).collect();
+            let found = &mut self.sink.found;
+            found.retain(|judgement| trouble.spares(judgement, &logs));
+        }
+        let carried_out = case.is_none() || self.log.has_stimulus();
+        let broke_down = self.sink.found.iter().any(|one| breaks_down(one.requirement));
+        let places = self.log.console().map(|(_, line)| line);
+        let places = places.filter(|line| broke_down && console::names_places(line));
+        let places = places.take(MOST_PLACES).map(str::to_owned).collect();
+        let not_carried_out = (!carried_out).then(|| self.log.why_not_carried_out());
+        CaseOutcome {
+            began: self.began,
+            console: if broke_down { self.log.last_words() } else { Vec::new() },
+            places,
+            not_carried_out,
+            withdrawn: std::mem::take(&mut self.withdrawn),
+            exercised: std::mem::take(&mut self.sink.exercised),
+            judgements: std::mem::take(&mut self.sink.found),
+            trouble: self.trouble.as_ref().map(|trouble| trouble.what.clone()),
+        }
+    }
+
+    /// Capabilities that only the course of the session shows: the device sends messages of its
+    /// own, was given a token, sends audio beside the link, tells of its free memory.
+    pub fn late_capabilities(&self) -> impl Iterator<Item = String> {
+        [
+            ("notifications", self.notified),
+            ("token", self.token_given),
+            ("channel", self.channel.has_heard()),
+            ("memory", self.console.watches_memory()),
+            ("console.boot", self.lists.saw_boot()),
+        ]
+        .into_iter()
+        .filter(|(_, shown)| *shown)
+        .map(|(name, _)| name.to_owned())
+    }
+
+    /// What is owed for the frame that was sent last.
+    pub fn duty(&self) -> &Duty {
+        &self.duty
+    }
+
+    /// The answer that a backend owes to the request of the device that was seen last.
+    pub fn take_reply(&mut self) -> Option<Value> {
+        self.reply.take()
+    }
+
+    /// Whether the device has answered anything in the running case.
+    pub fn is_alive(&self) -> bool {
+        self.log.entries.iter().any(|logged| logged.answers.is_some())
+    }
+
+    /// Whether the console tells of a panic in the running case, and has not come to the end of it.
+    pub fn is_dumping(&self) -> bool {
+        let mut dumping = false;
+        for line in self.console_lines() {
+            dumping |= console::is_panic(line);
+            dumping &= !console::ends_panic(line);
+        }
+        dumping
+    }
+
+    /// The console lines of the running case.
+    pub fn console_lines(&self) -> impl Iterator<Item = &str> {
+        self.log.console().map(|(_, line)| line)
+    }
+
+    /// Whether the message sent at a step of the running case was answered, readably or not.
+    pub fn is_answered(&self, step: &str) -> bool {
+        self.log.answered(step)
+    }
+
+    /// The answer to the message sent at a step of the running case, as scenarios see it.
+    pub fn answer_view(&self, step: &str) -> Option<Value> {
+        match self.log.reply(step) {
+            log::Reply::Answer(_, payload) => Some(Value::Object(view(payload))),
+            _ => None,
+        }
+    }
+
+    /// The name of the last reading where the one at a step was repeated until it stood still.
+    pub fn settled(&self, step: &str) -> Arc<str> {
+        self.log.settled(step)
+    }
+}

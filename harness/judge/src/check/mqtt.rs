@@ -1,0 +1,139 @@
+//! Checks on what lies below the messages of an MQTT link.
+
+use super::sink::{Sink, evidence};
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::limits::GATEWAY_PACKET_BYTES;
+use mcp_hil_core::transcript::{Breach, MqttConnect, MqttNote};
+
+/// What every PUBLISH of a device shows; the notes before it tell where it is wrong.
+const ON_PUBLISH: [Id; 6] = [
+    Id::MqttPackets,
+    Id::MqttOneConnect,
+    Id::MqttQos,
+    Id::MqttQos0,
+    Id::MqttRetain,
+    Id::MqttPacketSize,
+];
+
+/// Messages with QoS 1 that wait for their PUBACK.
+#[derive(Debug, Default)]
+pub(crate) struct Acknowledgements {
+    /// Where they were sent.
+    wanted: Vec<u64>,
+}
+
+impl Acknowledgements {
+    /// Takes a remark of the link.
+    pub(crate) fn note(&mut self, note: &MqttNote, seq: u64, sink: &mut Sink) {
+        match note {
+            MqttNote::AckWanted => self.wanted.push(seq),
+            MqttNote::Acknowledged => {
+                // Acknowledgements come in the order of the messages (MQTT 3.1.1, 4.6).
+                if !self.wanted.is_empty() {
+                    self.wanted.remove(0);
+                }
+                sink.held(Id::MqttPuback);
+            }
+            MqttNote::Ping => sink.held(Id::MqttKeepAlive),
+            // Legal, and without effect.
+            MqttNote::Subscribed { .. } | MqttNote::Redelivered => {}
+            MqttNote::Topic { topic } => {
+                sink.test_once(Id::MqttPublishTopic, false, || {
+                    let received = format!("a message to the topic `{topic}`");
+                    evidence("messages to the configured publish_topic", received, seq)
+                });
+            }
+            MqttNote::Qos { qos } => {
+                sink.test_once(Id::MqttQos, *qos < 2, || {
+                    evidence("QoS 0 or 1", format!("a message with QoS {qos}"), seq)
+                });
+                sink.test_once(Id::MqttQos0, false, || {
+                    evidence("QoS 0", format!("a message with QoS {qos}"), seq)
+                });
+            }
+            MqttNote::Retained => {
+                sink.test_once(Id::MqttRetain, false, || {
+                    let received = "a message with the retain flag";
+                    evidence("messages that are not retained", received, seq)
+                });
+            }
+            MqttNote::LargePacket { bytes } => {
+                sink.test_once(Id::MqttPacketSize, false, || {
+                    evidence(
+                        format!("packets of at most {GATEWAY_PACKET_BYTES} bytes"),
+                        format!("a PUBLISH packet of {bytes} bytes"),
+                        seq,
+                    )
+                });
+            }
+        }
+    }
+
+    /// The link is gone, and with it the duty to acknowledge.
+    pub(crate) fn link_down(&mut self) {
+        self.wanted.clear();
+    }
+
+    /// What was not acknowledged by the end of the case is not going to be.
+    pub(crate) fn end_case(&mut self, sink: &mut Sink) {
+        for seq in self.wanted.drain(..) {
+            sink.test(Id::MqttPuback, false, || {
+                evidence("PUBACK for a message with QoS 1", "none", seq)
+            });
+        }
+    }
+}
+
+/// Judges a CONNECT packet that was accepted.
+pub(crate) fn judge_connect(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
+    if connect.credentials {
+        sink.held(Id::MqttCredentials);
+    }
+    if connect.publish_topic.is_some() {
+        // Broken by the first message to another topic.
+        sink.held(Id::MqttPublishTopic);
+    }
+    judge_keep_alive(connect, seq, sink);
+    if let Some(given) = &connect.given_client_id {
+        sink.test_once(Id::MqttClientId, connect.client_id == *given, || {
+            let received = format!("client id `{}`", connect.client_id);
+            evidence(format!("the client id of its configuration, `{given}`"), received, seq)
+        });
+    }
+}
+
+/// Judges the keep-alive of a CONNECT packet: a shorter one than was configured does no harm.
+fn judge_keep_alive(connect: &MqttConnect, seq: u64, sink: &mut Sink) {
+    let (promised, Some(given)) = (connect.keep_alive_s, connect.given_keep_alive_s) else {
+        return;
+    };
+    let kept = (1..=given).contains(&promised);
+    sink.test_once(Id::MqttKeepAliveConfigured, kept, || {
+        let received = match promised {
+            0 => "none announced".to_owned(),
+            promised => format!("{promised} s"),
+        };
+        evidence(
+            format!("the keep-alive of its configuration, {given} s, or a shorter one"),
+            received,
+            seq,
+        )
+    });
+}
+
+/// A PUBLISH of the device came.
+pub(crate) fn judge_publish(sink: &mut Sink) {
+    for requirement in ON_PUBLISH {
+        sink.held(requirement);
+    }
+}
+
+/// The link ended because the device broke a rule of MQTT.
+pub(crate) fn judge_breach(breach: Breach, why: &str, seq: u64, sink: &mut Sink) {
+    let (requirement, expected) = match breach {
+        Breach::Malformed => (Id::MqttPackets, "packets of MQTT 3.1.1"),
+        Breach::SecondConnect => (Id::MqttOneConnect, "one CONNECT on a connection"),
+        Breach::KeepAlive => (Id::MqttKeepAlive, "a packet within the keep-alive interval"),
+    };
+    sink.test(requirement, false, || evidence(expected, why, seq));
+}

@@ -1,0 +1,206 @@
+//! Entries of the transcript, a method for each kind of entry. Messages are in [`super::traffic`].
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::transcript::{Breach, Entry, Mark, MqttNote, Party, TargetEvent, What};
+use mcp_hil_core::transport::Transport;
+use mcp_hil_core::wire::Inbound;
+
+use super::log::Logged;
+use super::sink::evidence;
+use super::trouble::Trouble;
+use super::{ENDED_WELL, Judge, Seen, mqtt};
+
+impl Judge {
+    /// Takes the next entry of the transcript.
+    pub fn observe(&mut self, entry: Entry) -> Seen {
+        self.sink.step = entry.step.clone();
+        self.now_us = entry.at_us;
+        self.began.get_or_insert(entry.seq);
+        let mut logged = Logged { entry, inbound: None, answers: None, wrong_id: false };
+        let seen = self.observe_kind(&mut logged);
+        if let Seen::Answer(asked) = seen {
+            self.revise(asked, &logged);
+        }
+        self.log.push(logged);
+        seen
+    }
+
+    fn observe_kind(&mut self, logged: &mut Logged) -> Seen {
+        let seq = logged.entry.seq;
+        match &logged.entry.what {
+            What::Sent { role, frame } => self.sent(&logged.entry, *role, frame),
+            What::Received { frame } => {
+                let inbound = Inbound::read(frame);
+                let seen = self.received(seq, frame, &inbound);
+                if let Seen::Answer(seq) = seen {
+                    logged.answers = Some(seq);
+                }
+                logged.inbound = Some(inbound);
+                return seen;
+            }
+            What::Console { line } => return self.console_line(seq, line),
+            What::LinkUp { .. } => self.link_up(seq, &logged.entry.what),
+            What::LinkDown { by, why, breach } => self.link_down(seq, *by, why, *breach),
+            What::Mqtt { note } => {
+                self.mqtt.note(note, seq, &mut self.sink);
+                return match note {
+                    MqttNote::Ping => Seen::KeptAlive,
+                    MqttNote::Acknowledged => Seen::Acknowledged,
+                    _ => Seen::Other,
+                };
+            }
+            What::Refused { why } => {
+                self.sink.test(Id::MqttCredentials, false, || {
+                    let expected = "the user name and password of its configuration";
+                    evidence(expected, why.clone(), seq)
+                });
+            }
+            What::Http { exchange } => {
+                self.bootstrap.exchange(exchange, seq, &mut self.sink);
+                self.vision.exchange(exchange, seq, &mut self.sink);
+            }
+            What::Audio { seen } => {
+                self.channel.heard(seen, logged.entry.at_us, seq, &mut self.sink);
+            }
+            What::Target { event } => return self.target(seq, event),
+            What::Mark { mark } => self.marked(&logged.entry, mark),
+            // Another judge's: see [`crate::gateway`].
+            What::Control { .. } | What::Reply { .. } => {}
+        }
+        Seen::Other
+    }
+
+    fn console_line(&mut self, seq: u64, line: &str) -> Seen {
+        self.lists.console_line(seq, line);
+        let crash = self.console.line(seq, line, &mut self.sink);
+        if self.console.take_own_reset() {
+            // The port went with a reset of its own: no trouble, but a finding.
+            self.trouble = self.trouble.take().filter(|trouble| !trouble.is_doubtful);
+        }
+        if crash { Seen::Crash } else { Seen::Other }
+    }
+
+    fn link_up(&mut self, seq: u64, what: &What) {
+        let What::LinkUp { transport, session_id, headers, token_given, mqtt, .. } = what else {
+            return;
+        };
+        self.token_given |= *token_given;
+        self.pasts.clear();
+        self.restarting = false;
+        self.console.connected();
+        let sink = &mut self.sink;
+        self.link.up(*transport, session_id, headers, *token_given, seq, sink);
+        if let Some(connect) = mqtt {
+            mqtt::judge_connect(connect, seq, sink);
+        }
+        self.bootstrap.link_up(headers, seq, sink);
+        self.vision.knows(headers);
+    }
+
+    fn link_down(&mut self, seq: u64, by: Party, why: &str, breach: Option<Breach>) {
+        self.link.down(by);
+        self.mqtt.link_down();
+        self.channel.unsettled();
+        if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
+            mqtt::judge_breach(breach, why, seq, &mut self.sink);
+        } else if by == Party::Device && !self.restarting && !self.console.is_excused() {
+            let kept = self.link.kept();
+            self.sink.test(kept, false, || evidence("the connection stays open", why, seq));
+        }
+    }
+
+    fn target(&mut self, seq: u64, event: &TargetEvent) -> Seen {
+        match event {
+            TargetEvent::Started => {
+                self.console.restarted();
+                self.link.restarted();
+            }
+            TargetEvent::Lost { why, by_reset } => {
+                let on_demand = self.restarting || self.console.is_starting();
+                // With its own USB port a device that restarts on demand goes away, too.
+                if !(*by_reset && on_demand) {
+                    self.console.taken_away(*by_reset);
+                    self.trouble.get_or_insert_with(|| Trouble::new(why, seq, *by_reset));
+                    return Seen::Taken;
+                }
+            }
+            TargetEvent::Exited(how) => self.exited(seq, how),
+            TargetEvent::Bench(_) | TargetEvent::Back(_) => {}
+            TargetEvent::Trouble(what) => {
+                self.trouble.get_or_insert_with(|| Trouble::new(what, seq, false));
+            }
+        }
+        Seen::Other
+    }
+
+    /// The process of the device ended.
+    fn exited(&mut self, seq: u64, how: &str) {
+        if self.restarting {
+            // It was told to restart, and whoever starts it again is not its own affair.
+        } else if self.link.was_closed() && how == ENDED_WELL {
+            // A program may end with its last conversation, in good order.
+        } else if self.link.was_dropped() {
+            self.sink.test(self.link.reconnects(), false, || {
+                evidence("the device reconnects", format!("its process {how}"), seq)
+            });
+        } else {
+            self.console.exited(seq, how, &mut self.sink);
+        }
+    }
+
+    fn marked(&mut self, entry: &Entry, mark: &Mark) {
+        match mark {
+            Mark::SecondAttempt => {
+                self.pair_strays(None);
+                self.first_attempt = Some(std::mem::take(&mut self.log));
+            }
+            Mark::Insists { on } => {
+                self.sink.test(Id::InitializeVisionOptional, false, || {
+                    evidence(
+                        format!("initialize accepted without `{on}` as well"),
+                        format!("accepted with `{on}`, but not without it"),
+                        entry.seq,
+                    )
+                });
+            }
+            Mark::Closing => self.link.closing(),
+            Mark::Closed { answered, how } => {
+                self.sink.test(Id::SessionCloseAnswered, *answered, || {
+                    let expected = "a Close frame in answer to the server's";
+                    evidence(expected, how.clone(), entry.seq)
+                });
+            }
+            Mark::NoLink { waited_ms } if self.link.was_dropped() && !self.console.is_excused() => {
+                self.sink.test(self.link.reconnects(), false, || {
+                    let received = format!("not within {waited_ms} ms");
+                    evidence("the device reconnects by itself", received, entry.seq)
+                });
+            }
+            Mark::Limit { name, value } => {
+                let requirement = match name.as_str() {
+                    "MAX_MESSAGE_BYTES" => Id::LivenessFrameSize,
+                    _ => Id::LivenessNoFlood,
+                };
+                self.sink.test(requirement, false, || {
+                    evidence(format!("below {name} = {value}"), "the limit was exceeded", entry.seq)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges the earlier case again that an answer belongs to, if it does.
+    fn revise(&mut self, asked: u64, answer: &Logged) {
+        let revision = self.pasts.answered(asked, answer, &mut self.controls);
+        for withdrawn in revision.withdrawn {
+            // What was said only now was said to nobody.
+            match self.sink.found.iter().position(|one| *one == withdrawn) {
+                Some(at) => drop(self.sink.found.remove(at)),
+                None => self.withdrawn.push(withdrawn),
+            }
+        }
+        for one in revision.found {
+            self.sink.add(one.requirement, one.case, one.step, one.outcome);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which request an answer belongs to: accounting over the whole session, without judgement.
+//!
+//! It stays small over any number of exchanges: answered requests leave, and of the ids that the
+//! harness numbers itself only the latest are remembered one by one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use mcp_hil_core::obligation::Duty;
+use mcp_hil_core::wire::id_key;
+
+/// How many answered requests are remembered, to name the request that was answered twice.
+const REMEMBERED: usize = 4096;
+
+/// Begins the keys of messages without id; no JSON text begins so.
+const NAMELESS: char = '@';
+
+/// A message of the harness.
+#[derive(Debug, Clone)]
+pub(crate) struct Open {
+    pub(crate) seq: u64,
+    pub(crate) at_us: u64,
+    pub(crate) case: Arc<str>,
+    pub(crate) step: Option<Arc<str>>,
+    pub(crate) link: u64,
+    pub(crate) duty: Duty,
+    pub(crate) text: Arc<str>,
+}
+
+/// What an id of an answer refers to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A message that waits for its answer, or owes none.
+    Open(Open),
+    /// A request that was answered before.
+    Settled(Settled),
+    /// Nothing that was ever sent, or too long ago.
+    Unknown,
+}
+
+/// A request that was answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) case: Arc<str>,
+    pub(crate) step: Option<Arc<str>>,
+    /// Number of the link on which it was asked.
+    pub(crate) link: u64,
+}
+
+/// What an id that is used again was used for before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reuse {
+    /// The case that used it.
+    pub(crate) case: Arc<str>,
+}
+
+/// The messages of a session by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRequests {
+    open: HashMap<String, Open>,
+    settled: HashMap<String, Settled>,
+    order: VecDeque<String>,
+}
+
+impl PendingRequests {
+    /// Enters a message. Returns where its id was used before on this link, if it was.
+    pub(crate) fn sent(&mut self, open: Open) -> Option<Reuse> {
+        let key = match &open.duty.id {
+            Some(id) if !id.is_null() => id_key(id),
+            // Null names no message: there may be several.
+            _ => format!("{NAMELESS}{}", open.seq),
+        };
+        let link = open.link;
+        let settled = self.settled.remove(&key);
+        let settled = settled.filter(|settled| settled.link == link);
+        match self.open.insert(key, open) {
+            Some(earlier) if earlier.link == link => {
+                let case = earlier.case.clone();
+                // Nothing can answer it any more, but that it was not answered still counts.
+                self.open.insert(format!("{NAMELESS}{}", earlier.seq), earlier);
+                Some(Reuse { case })
+            }
+            _ => settled.map(|settled| Reuse { case: settled.case }),
+        }
+    }
+
+    /// Looks an answer's id up and settles the request that it answers.
+    pub(crate) fn answered(&mut self, id: &Value) -> Found {
+        let key = id_key(id);
+        if let Some(open) = self.open.remove(&key) {
+            self.remember(key, &open);
+            return Found::Open(open);
+        }
+        match self.settled.get(&key) {
+            Some(settled) => Found::Settled(settled.clone()),
+            None => Found::Unknown,
+        }
+    }
+
+    /// Where the message with this id was sent, while it waits for its answer.
+    pub(crate) fn waiting(&self, id: &Value) -> Option<u64> {
+        self.open.get(&id_key(id)).map(|open| open.seq)
+    }
+
+    /// The message that was sent at this place of the transcript, when it is still unanswered.
+    pub(crate) fn unanswered(&self, seq: u64) -> Option<&Open> {
+        self.open.values().find(|open| open.seq == seq)
+    }
+
+    /// Forgets, at the end of a case, what only that case could use: messages without id, and
+    /// the oldest ones when very many never got an answer.
+    pub(crate) fn end_case(&mut self) {
+        self.open.retain(|key, _| !key.starts_with(NAMELESS));
+        if self.open.len() > 2 * REMEMBERED {
+            let mut seqs: Vec<u64> = self.open.values().map(|open| open.seq).collect();
+            seqs.sort_unstable();
+            let oldest_kept = seqs[seqs.len() - REMEMBERED];
+            self.open.retain(|_, open| open.seq >= oldest_kept);
+        }
+    }
+
+    fn remember(&mut self, key: String, open: &Open) {
+        if self.order.len() == REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.settled.remove(&oldest);
+        }
+        self.order.push_back(key.clone());
+        let (case, step, link) = (open.case.clone(), open.step.clone(), open.link);
+        self.settled.insert(key, Settled { case, step, link });
+    }
+}

@@ -1,0 +1,242 @@
+//! Messages: what was sent to the device and what it sent, matched with each other.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::transcript::{Entry, Role, is_generated};
+use mcp_hil_core::transport::Transport;
+use mcp_hil_core::verdict::{Evidence, Outcome};
+use mcp_hil_core::wire::{Frame, Inbound, Payload, outbound, recover_id};
+use serde_json::{Map, Value};
+
+use super::pending::{Found, Open, Reuse};
+use super::sink::evidence;
+use super::unmatched::Unmatched;
+use super::{Judge, KINDS_REMEMBERED, Seen, answer, message, mqtt};
+
+impl Judge {
+    pub(super) fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
+        if role == Role::Hello {
+            self.link.server_hello(entry.seq, &mut self.sink);
+            self.channel.offered();
+            return;
+        }
+        if role == Role::Reply {
+            // What the device makes of an answer to its own request is its own affair.
+            return;
+        }
+        let duty = Duty::of(frame);
+        self.duty = duty.clone();
+        if let Some(session) = &duty.ends_session {
+            self.link.goodbye(Some(session));
+        }
+        if Duty::restarts(frame) {
+            self.restarting = true;
+            self.console.demanded();
+        }
+        if let Frame::Ping(data) = frame {
+            self.ping.clone_from(data);
+        }
+        let Frame::Text(text) = frame else { return };
+        self.channel.sent(text, self.link.session(), entry.at_us);
+        if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
+            self.refusals.sent(entry.seq, entry.at_us);
+        }
+        let legal = duty.owes == Owes::Answer;
+        let batch = Duty::batch_ids(frame);
+        self.batch_sent |= batch.is_some();
+        let possible = match duty.owes {
+            Owes::Nothing => Duty::possible_ids(frame).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let is_free =
+            |id: &Value| self.pending.waiting(id).is_none() && duty.id.as_ref() != Some(id);
+        let possible: Vec<Value> = possible.into_iter().filter(is_free).collect();
+        for id in batch.into_iter().flatten().chain(possible) {
+            let duty = Duty { id: Some(id), ..duty.clone() };
+            self.enter(entry, duty, text);
+        }
+        if role == Role::Stimulus {
+            self.last_owed = Some(duty.owes);
+        }
+        if legal {
+            let (method, tool) = (duty.method.as_deref(), duty.tool.as_deref());
+            self.vision.sent(method, tool, text);
+            self.made_up.sent(entry.seq, method, tool);
+        }
+        if legal && duty.method.as_deref() == Some("initialize") {
+            self.link.initialize(entry.seq);
+        }
+        let reused = self.enter(entry, duty, text);
+        let used_twice = reused.is_some_and(|earlier| {
+            // In generated cases ids come again, once they are settled. What was left unanswered was
+            // given up then.
+            !is_generated(&entry.case) && !is_generated(&earlier.case)
+        });
+        if used_twice && legal {
+            // The requestor must not use an id twice in a session (MCP, basic/messages).
+            self.sink.add(
+                Id::IdsEcho,
+                entry.case.clone(),
+                entry.step.clone(),
+                Outcome::OurFault(format!("an id was used twice: {text}")),
+            );
+        }
+    }
+
+    /// Enters a message into the pending; whether its id was used before.
+    fn enter(&mut self, entry: &Entry, duty: Duty, text: &str) -> Option<Reuse> {
+        self.pending.sent(Open {
+            seq: entry.seq,
+            at_us: entry.at_us,
+            case: entry.case.clone(),
+            step: entry.step.clone(),
+            link: self.link.number(),
+            duty,
+            text: text.into(),
+        })
+    }
+
+    pub(super) fn received(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> Seen {
+        if let Frame::Pong(data) = frame {
+            // A pong may also come unasked (RFC 6455, section 5.5.3); it answers nothing then.
+            return if *data == self.ping { Seen::Pong } else { Seen::Other };
+        }
+        if self.link.transport() == Transport::Mqtt {
+            mqtt::judge_publish(&mut self.sink);
+        }
+        message::judge_frame(seq, frame, inbound, &mut self.sink);
+        let Some(message) = inbound.message() else {
+            let id = match inbound {
+                Inbound::NotUtf8 { id } | Inbound::NotJson { id, .. } => id.clone(),
+                Inbound::JsonInBinary { id } => id.clone(),
+                _ => None,
+            };
+            return id.map_or(Seen::Other, |id| self.broken_answer(&id));
+        };
+        if message.kind() == Some("hello") {
+            self.link.hello(&message.envelope, seq, &mut self.sink);
+            return Seen::Hello;
+        }
+        self.link.message(message.kind(), seq, frame, &mut self.sink);
+        if message.kind() == Some("goodbye") {
+            self.link.goodbye(None);
+        }
+        self.link.own_message(&message.envelope, seq, &mut self.sink);
+        if message.kind() != Some("mcp") {
+            self.channel.unsettled();
+            let unknown = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
+            let own = message.kind().is_some_and(|kind| message::OWN_TYPES.contains(&kind));
+            let kind = message.kind().unwrap_or_default();
+            let asked = self.last_owed == Some(unknown) && !self.kinds.contains(kind);
+            // By itself: what follows an odd message may be its answer.
+            let odd = self.last_owed.is_some_and(|owed| owed != Owes::Answer);
+            if !odd && self.kinds.len() < KINDS_REMEMBERED {
+                self.kinds.insert(kind.to_owned());
+            }
+            if !own && asked {
+                self.sink.test(Id::EnvelopeUnknownTypeIgnored, false, || {
+                    evidence("no answer to a message of unknown type", frame.display(), seq)
+                });
+            }
+            return Seen::Other;
+        }
+        let asked = match message.payload() {
+            Payload::Answer(payload) => payload.get("id").and_then(|id| self.pending.waiting(id)),
+            _ => None,
+        };
+        self.link.session_id(&message.envelope, asked, seq, &mut self.sink);
+        match message.payload() {
+            Payload::Answer(payload) => {
+                message::judge_version(seq, payload, &mut self.sink);
+                self.answer(seq, frame, payload)
+            }
+            Payload::Notification(payload) | Payload::Request(payload) => {
+                message::judge_version(seq, payload, &mut self.sink);
+                self.notified |= !payload.contains_key("id");
+                message::judge_device_call(seq, payload, &mut self.sink);
+                self.reply = outbound::reply(payload);
+                if self.reply.is_some() { Seen::Asked } else { Seen::Other }
+            }
+            Payload::Batch(_) if self.batch_sent => Seen::Other,
+            payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
+                self.sink.test(Id::EnvelopePayloadObject, false, || {
+                    evidence("an object as payload", frame.display(), seq)
+                });
+                let text = match payload {
+                    // What it holds may be the answer.
+                    Payload::Invalid(Some(Value::String(inner))) => inner.clone(),
+                    _ => frame.display(),
+                };
+                recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
+            }
+        }
+    }
+
+    /// An answer that cannot be read still settles its request, so that nobody waits for it.
+    fn broken_answer(&mut self, id: &Value) -> Seen {
+        match self.pending.answered(id) {
+            Found::Open(open) => Seen::Answer(open.seq),
+            _ => Seen::Unmatched,
+        }
+    }
+
+    fn answer(&mut self, seq: u64, frame: &Frame, payload: &Map<String, Value>) -> Seen {
+        let id = payload.get("id").cloned().unwrap_or(Value::Null);
+        let found = if id.is_null() { Found::Unknown } else { self.pending.answered(&id) };
+        let is_error = answer::error_of(payload).is_some();
+        let earlier = match found {
+            Found::Open(open) => {
+                self.refusals.learn(self.now_us.saturating_sub(open.at_us));
+                self.answered(seq, payload, &open);
+                return Seen::Answer(open.seq);
+            }
+            Found::Settled(settled) => Some(settled),
+            Found::Unknown => None,
+        };
+        answer::judge_shape(seq, payload, None, &mut self.sink);
+        self.unmatched.push(Unmatched {
+            seq,
+            at_us: self.now_us,
+            id,
+            is_error,
+            text: frame.display(),
+            earlier,
+        });
+        Seen::Unmatched
+    }
+
+    /// Judges an answer whose request is known.
+    fn answered(&mut self, seq: u64, payload: &Map<String, Value>, open: &Open) {
+        // A late answer is charged to the case that asked, not to the one that is running.
+        let home = (self.sink.case.clone(), self.sink.step.clone());
+        self.sink.case = open.case.clone();
+        self.sink.step = open.step.clone();
+        let exercised = (self.sink.case != home.0).then(|| self.sink.exercised.clone());
+        answer::judge_shape(seq, payload, Some(open), &mut self.sink);
+        answer::judge_owed(seq, payload, open, &mut self.sink);
+        self.made_up.judge(seq, payload, open, &mut self.sink);
+        if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
+            answer::judge_opening(seq, payload, open, &mut self.sink);
+        }
+        if open.duty.method.as_deref() == Some("initialize") {
+            self.bootstrap.initialized(payload, seq, &mut self.sink);
+            if payload.contains_key("result") && !open.text.contains("\"vision\"") {
+                self.sink.held(Id::InitializeVisionOptional);
+            }
+        }
+        if self.link.number() > 1 {
+            let current = open.link == self.link.number();
+            self.sink.test(Id::SessionNoStaleAnswer, current, || Evidence {
+                expected: "no answer of an earlier session".into(),
+                received: Value::Object(payload.clone()).to_string(),
+                sent: Some(open.text.to_string()),
+                seq: Some(seq),
+            });
+        }
+        self.lists.answered(seq, payload, open, &mut self.sink);
+        if let Some(exercised) = exercised {
+            self.sink.exercised = exercised;
+        }
+        (self.sink.case, self.sink.step) = home;
+    }
+}

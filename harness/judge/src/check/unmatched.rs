@@ -1,0 +1,204 @@
+//! Answers that belong to no request that waits for one, and whom they are charged to.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::log::Logged;
+use super::pending::{Open, Settled};
+use super::sink::evidence;
+use super::{Judge, answer};
+use mcp_hil_core::conversation::FIRST_ID;
+use mcp_hil_core::obligation::Owes;
+use mcp_hil_core::step;
+use mcp_hil_core::transcript::What;
+use mcp_hil_core::verdict::Outcome;
+use mcp_hil_scenario::{Action, Case, Step};
+
+/// An answer that could not be attributed when it came.
+#[derive(Debug)]
+pub(super) struct Unmatched {
+    pub(super) seq: u64,
+    pub(super) at_us: u64,
+    pub(super) id: Value,
+    pub(super) is_error: bool,
+    pub(super) text: String,
+    /// The request that had this id and was answered before.
+    pub(super) earlier: Option<Settled>,
+}
+
+impl Unmatched {
+    /// Whether the id is one of those that the harness gives.
+    fn is_numbered(&self) -> bool {
+        self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
+    }
+}
+
+impl Judge {
+    /// Settles the answers that belonged to nobody when they came.
+    ///
+    /// A message of this case that is without an answer may have been answered under another id.
+    /// Else an id that was answered before was answered twice. An error with id null may answer a
+    /// malformed message. What is left was not asked for.
+    pub(super) fn pair_strays(&mut self, case: Option<&Case>) {
+        if self.unmatched.is_empty() {
+            return;
+        }
+        let hard = case.map(hard_steps).unwrap_or_default();
+        let area = self.sink.case.starts_with("robustness/");
+        let sent = |logged: &&Logged| matches!(&logged.entry.what, What::Sent { .. });
+        let mut left: Vec<Open> = self
+            .log
+            .entries
+            .iter()
+            .filter(sent)
+            .filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned())
+            .collect();
+        for unmatched in std::mem::take(&mut self.unmatched) {
+            let refuses = unmatched.id.is_null() && unmatched.is_error;
+            // An error with id null belongs to a request or to what has no usable id; anything
+            // else first of all to a good request that is missing its answer. Of several, the
+            // latest is meant.
+            let rank = |open: &Open| match open.duty.owes {
+                Owes::Answer => 0,
+                Owes::NoSuccess(_) | Owes::Nothing => usize::from(!refuses),
+                Owes::Silence(_) => 2,
+            };
+            let before = || (0..left.len()).filter(|at| left[*at].seq < unmatched.seq);
+            // What an id becomes in a number that is too small for it tells whose it was.
+            let cut =
+                |open: &Open| open.duty.id.as_ref().is_some_and(|id| leads_to(id, &unmatched.id));
+            let cut = before().filter(|at| cut(&left[*at])).max_by_key(|at| left[*at].seq);
+            if let Some(at) = cut {
+                let open = left.remove(at);
+                self.wrong_id(&unmatched, &open);
+                continue;
+            }
+            let asked = before().min_by_key(|at| (rank(&left[*at]), Reverse(left[*at].seq)));
+            // A parser may refuse what it cannot take, and then cannot know that it was no request.
+            let is_hard = |open: Option<&Open>| match open {
+                Some(open) => open.step.as_deref().is_some_and(|step| hard.contains(step)),
+                None => !hard.is_empty(),
+            };
+            let hostile = refuses && (area || is_hard(asked.map(|at| &left[at])));
+            let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
+            let open = asked.map(|at| left.remove(at));
+            let malformed =
+                |open: &Open| matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing);
+            match open {
+                Some(open) if refuses && malformed(&open) => self.refusals.answered(open.seq),
+                None if hostile || refuses && self.refusals.excuse(unmatched.at_us) => {}
+                Some(open)
+                    if refuses && rank(&open) > 0 && self.refusals.excuse(unmatched.at_us) =>
+                {
+                    left.push(open);
+                }
+                // An id that the harness gave to another request is no invention of the device.
+                Some(open)
+                    if unmatched.earlier.is_some()
+                        && unmatched.is_numbered()
+                        && rank(&open) > 0 =>
+                {
+                    left.push(open);
+                    self.unasked(unmatched);
+                }
+                Some(open) => self.wrong_id(&unmatched, &open),
+                None => self.unasked(unmatched),
+            }
+        }
+    }
+
+    fn wrong_id(&mut self, unmatched: &Unmatched, open: &Open) {
+        answer::judge_wrong_id(unmatched, open, &mut self.sink);
+        if let Some(id) = &open.duty.id {
+            self.pending.answered(id);
+        }
+        // The step counts as answered now, if in a wrong way: its other faults follow from this.
+        self.log.answered_under_wrong_id(unmatched.seq, open.seq);
+    }
+
+    fn unasked(&mut self, unmatched: Unmatched) {
+        let here = (self.sink.case.clone(), None);
+        let (requirement, expected, (case, step)) = match unmatched.earlier {
+            Some(earlier) if earlier.link != self.link.number() => {
+                (Id::SessionNoStaleAnswer, "no answer of an earlier session", here)
+            }
+            Some(Settled { case, step, .. }) => {
+                (Id::JsonrpcOneAnswer, "one answer to a request", (case, step))
+            }
+            None => (Id::JsonrpcNoUnsolicitedAnswer, "no answer without a request", here),
+        };
+        let proof = evidence(expected, unmatched.text, unmatched.seq);
+        self.sink.add(requirement, case, step, Outcome::Broken(Box::new(proof)));
+    }
+}
+
+/// Whether an id becomes another one when it is kept in 32 bits or in a float: cut off, or held at the end of the
+/// range.
+fn leads_to(asked: &Value, got: &Value) -> bool {
+    let whole = |value: &Value| {
+        let number = value.as_number()?;
+        number.as_i128().or_else(|| number.as_f64().map(|float| float as i128))
+    };
+    let (Some(asked), Some(got)) = (whole(asked), whole(got)) else {
+        return false;
+    };
+    let within = |least: i128, most: i128| asked.clamp(least, most);
+    let kept = [
+        within(i32::MIN.into(), i32::MAX.into()),
+        within(0, u32::MAX.into()),
+        within(i64::MIN.into(), i64::MAX.into()),
+        (asked as i32).into(),
+        (asked as u32).into(),
+        (asked as i64).into(),
+        asked as f32 as i128,
+        asked as f64 as i128,
+    ];
+    got != asked && kept.contains(&got)
+}
+
+/// The steps whose messages a parser may find too hard: all that is asked is to survive them. So it
+/// is in `robustness/`, and in generated inputs, which may have such messages among others.
+fn hard_steps(case: &Case) -> BTreeSet<Arc<str>> {
+    let is_hard = |step: &Step| {
+        let mut expect = step.expect.iter();
+        expect.any(|expect| expect.requirement.area() == "robustness")
+    };
+    let mut steps = BTreeSet::new();
+    for flat in case.flatten() {
+        if let Action::Burst(inner) = &flat.step.action {
+            let hard = inner.iter().enumerate().filter(|(_, step)| is_hard(step));
+            steps.extend(hard.map(|(index, _)| step::message(&flat.at, index)));
+        } else if is_hard(flat.step) {
+            steps.insert(flat.at);
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case::held(json!(2_147_483_648_u64), json!(2_147_483_647), true)]
+    #[case::cut(json!(4_294_967_303_u64), json!(7), true)]
+    #[case::cut_with_sign(json!(2_147_483_649_u64), json!(-2_147_483_647), true)]
+    #[case::beyond_i64(json!(18_446_744_073_709_551_615_u64), json!(-1), true)]
+    #[case::in_a_float(json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), true)]
+    #[case::a_fraction_is_dropped(json!(7.5), json!(7), false)]
+    #[case::the_same(json!(7), json!(7), false)]
+    #[case::another(json!(2_147_483_648_u64), json!(8), false)]
+    fn an_id_that_was_cut_is_known_again(
+        #[case] asked: Value,
+        #[case] got: Value,
+        #[case] leads: bool,
+    ) {
+        assert_eq!(leads_to(&asked, &got), leads);
+    }
+}

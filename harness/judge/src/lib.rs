@@ -1,0 +1,11 @@
+//! The judge of `mcp-hil`: transcripts in, judgements out, without sockets, files, threads or a clock.
+//!
+//! * [`check`]: judgements over the transcript of one device;
+//! * [`compare`]: what two transports, or two runs, answered to the same requests;
+//! * [`gateway`]: the judge of volume gateways.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod check;
+pub mod compare;
+pub mod gateway;

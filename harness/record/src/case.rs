@@ -1,0 +1,153 @@
+//! What became of a case, in a form that is written to reports.
+
+use mcp_hil_core::verdict::{Finding, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// A judged case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CaseReport {
+    /// The device.
+    pub dut: String,
+    /// The transport.
+    pub transport: String,
+    /// The case's id.
+    pub case: String,
+    /// Its title.
+    pub title: String,
+    /// Its file, when it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it of the step that the worst finding is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it does not apply, or why nothing was shown, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether every failing finding is listed in the baseline.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+    /// What was found; warnings too.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// Slugs of the requirements that were exercised, in order.
+    #[serde(default)]
+    pub exercised: Vec<String>,
+    /// The transcript's file, relative to the run's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// The command that runs this case again.
+    pub repro: String,
+    /// What became of its inputs, when they were generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
+}
+
+/// What became of the generated inputs of a case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generated {
+    /// How many inputs were carried out.
+    pub inputs: u32,
+    /// How many exchanges they had; those of fences and of shrinking are not among them.
+    pub exchanges: usize,
+    /// Why there were no more of them, when there were fewer than asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Parts that took no part, because the device lacks what they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The places of messages that inputs went through, where they go through a table of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+    /// What failed, each cause once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// A place of a message, and the kinds of values that were tried there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its name: `tools/list cursor`.
+    pub place: String,
+    /// Kinds that were answered correctly, or survived.
+    pub held: Vec<String>,
+    /// Kinds that broke a requirement, or left the device silent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
+impl Generated {
+    /// Takes note of what a kind of value came to at a place.
+    pub fn tried(&mut self, place: &str, kind: &str, holds: bool) {
+        let at = self.places.iter().position(|known| known.place == place);
+        let at = at.unwrap_or_else(|| {
+            self.places.push(Place { place: place.to_owned(), ..Place::default() });
+            self.places.len() - 1
+        });
+        let place = &mut self.places[at];
+        let of = if holds { &mut place.held } else { &mut place.failed };
+        if !of.iter().any(|known| known == kind) {
+            of.push(kind.to_owned());
+        }
+    }
+}
+
+/// A failure that generated inputs showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Slugs of the requirements that its smallest input breaks, the one that was followed first.
+    pub requirements: Vec<String>,
+    /// Number of the input that showed it first, from 0.
+    pub input: u32,
+    /// How many inputs showed it.
+    pub times: u32,
+    /// How many exchanges that first input had.
+    pub from: usize,
+    /// How many exchanges the smallest one has.
+    pub to: usize,
+    /// How many smaller inputs were tried.
+    pub steps: u32,
+    /// How many of them on the twin of the device.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub on_twin: u32,
+    /// Why no more were tried, when there were more to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<String>,
+    /// What a second try from a known state showed, when it did not show the failure again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_try: Option<String>,
+    /// The file of the smallest input.
+    pub scenario: String,
+    /// The command that carries it out.
+    pub repro: String,
+}
+
+fn is_none(number: &u32) -> bool {
+    *number == 0
+}
+
+impl CaseReport {
+    /// A report about which nothing is known yet: it passes.
+    pub fn blank(dut: &str, transport: &str, case: &str, title: &str) -> Self {
+        Self {
+            dut: dut.to_owned(),
+            transport: transport.to_owned(),
+            case: case.to_owned(),
+            title: title.to_owned(),
+            file: None,
+            line: None,
+            verdict: Verdict::Pass,
+            reason: None,
+            known: false,
+            took_us: 0,
+            findings: Vec::new(),
+            exercised: Vec::new(),
+            transcript: None,
+            repro: String::new(),
+            generated: None,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a run has left in its folder, read back.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
+use mcp_hil_scenario::Case;
+
+use crate::Record;
+use crate::error::UserError;
+use crate::event::{CaseReport, DutInfo};
+
+/// Reads the record in a run's folder.
+///
+/// # Errors
+///
+/// It is missing, damaged, or another program's.
+pub fn read_record(run: &Path) -> Result<Record, UserError> {
+    let path = run.join("report.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        UserError::usage(
+            format!("cannot read `{}`: {error}", path.display()),
+            "name the folder of a run, such as `target/mcp-hil/latest`",
+        )
+    })?;
+    Record::read(&text).map_err(|error| {
+        UserError::usage(
+            format!("`{}`: {error}", path.display()),
+            "the file is damaged, or from a different program",
+        )
+    })
+}
+
+/// Reads the record in a run's folder, and refuses one of runs that were joined: what was recorded is in
+/// the folders of these.
+///
+/// # Errors
+///
+/// Those of [`read_record`], and a folder that holds several joined runs.
+pub fn read_single(run: &Path) -> Result<Record, UserError> {
+    let record = read_record(run)?;
+    if record.run.joined.is_empty() {
+        return Ok(record);
+    }
+    Err(UserError::usage(
+        format!("`{}` contains several joined runs", run.display()),
+        "name one of them; they are in its folder `runs`",
+    ))
+}
+
+/// Refuses a run of which a transcript is missing.
+///
+/// # Errors
+///
+/// The missing file, with its name.
+pub fn check_transcripts(record: &Record, run: &Path) -> Result<(), UserError> {
+    let named = record.cases.iter().filter_map(|case| case.transcript.as_ref());
+    for path in named.map(|name| run.join(name)) {
+        if !path.exists() {
+            return Err(UserError::usage(
+                format!("the transcript `{}` is missing", path.display()),
+                "the run's folder is damaged",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What was recorded of one device over one transport.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The device.
+    pub dut: String,
+    /// How it was run.
+    pub target: String,
+    /// The transport.
+    pub transport: String,
+    /// What happened, in its order.
+    pub entries: Vec<Entry>,
+    /// The inputs that were generated, by the place of the mark that holds them.
+    pub inputs: BTreeMap<u64, Case>,
+}
+
+impl Recorded {
+    /// Reads the transcripts of one of the devices in a run's folder, which has `several` or one.
+    ///
+    /// # Errors
+    ///
+    /// A missing or damaged file, with its name and line.
+    pub fn read(run: &Path, dut: &DutInfo, several: bool) -> Result<Self, UserError> {
+        // A run over one transport keeps its transcripts at its root.
+        let lane = run.join(&dut.transport);
+        let folder = if several { lane } else { run.to_owned() }.join("transcripts");
+        // A run that ended before its second transport has no folder for that.
+        let entries = match folder.exists() {
+            true => read_transcripts(&folder)?,
+            false => Vec::new(),
+        };
+        Ok(Self {
+            dut: dut.name.clone(),
+            target: dut.target.clone(),
+            transport: dut.transport.clone(),
+            entries,
+            inputs: BTreeMap::new(),
+        })
+    }
+
+    /// Reads the inputs that its marks hold.
+    ///
+    /// # Errors
+    ///
+    /// A mark that holds no scenario.
+    pub fn read_inputs(&mut self, catalogue: &Catalogue) -> Result<(), UserError> {
+        for entry in &self.entries {
+            if let What::Mark { mark: Mark::Generated { scenario, .. } } = &entry.what
+                && !scenario.is_empty()
+            {
+                let file = format!("transcript of {}, seq {}", entry.case, entry.seq);
+                let case = Case::reload(&entry.case, &file, scenario, catalogue)?;
+                self.inputs.insert(entry.seq, case);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the transcript of a case holds its input.
+    pub fn has_input(&self, case: &str) -> bool {
+        self.inputs.values().any(|input| *input.id == *case)
+    }
+
+    /// Whether a case belongs to it.
+    pub fn ran(&self, case: &CaseReport) -> bool {
+        case.dut == self.dut && case.transport == self.transport
+    }
+}
+
+/// Reads all transcripts of a run, in the order of what happened.
+fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, UserError> {
+    let refuse = |path: &Path, why: String| {
+        UserError::usage(
+            format!("cannot read `{}`: {why}", path.display()),
+            "the run's folder is damaged",
+        )
+    };
+    let files = std::fs::read_dir(folder).map_err(|error| refuse(folder, error.to_string()))?;
+    let mut entries = Vec::new();
+    for file in files {
+        let path = file.map_err(|error| refuse(folder, error.to_string()))?.path();
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| refuse(&path, error.to_string()))?;
+        let read = read_jsonl(&text)
+            .map_err(|(line, why)| refuse(&path, format!("line {line} is not an entry: {why}")))?;
+        entries.extend(read);
+    }
+    entries.sort_by_key(|entry| entry.seq);
+    Ok(entries)
+}

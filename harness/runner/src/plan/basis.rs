@@ -1,0 +1,102 @@
+//! What a run stands on, noted before it begins: by that its parts know each other again.
+
+use std::path::Path;
+
+use mcp_hil_core::baseline::Baseline;
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::wire::to_hex;
+use mcp_hil_scenario::{Case, write};
+use sha2::{Digest, Sha256};
+
+use crate::plan::Generation;
+use mcp_hil_args::{RunArgs, argument};
+use mcp_hil_bench::dut::Dut;
+use mcp_hil_record::error::UserError;
+use mcp_hil_record::event::Basis;
+
+/// What a run of this selection stands on; `cases` and `generation` are still whole.
+///
+/// # Errors
+///
+/// A part is asked for without a seed, or the image cannot be read.
+pub(super) fn basis(
+    args: &RunArgs,
+    catalogue: &Catalogue,
+    cases: &[Case],
+    generation: &Generation,
+    baseline: Option<&Baseline>,
+    dut: &Dut,
+) -> Result<Basis, UserError> {
+    if let (Some(shard), None) = (args.shard, args.seed) {
+        return Err(UserError::usage(
+            format!(
+                "`--shard {shard}` without `--seed`: all parts must use the same random inputs"
+            ),
+            "give all machines the same seed, such as `--seed $GITHUB_RUN_ID`",
+        ));
+    }
+    let properties = generation.properties.iter().map(|property| property.id);
+    let ids = cases.iter().map(|case| &*case.id).chain(properties);
+    let mut scenarios = Sha256::new();
+    for case in cases {
+        // Without its place in a file: folders have other names on other machines.
+        scenarios.update(format!("{}\n{}\n", case.id, write(case, &[])));
+    }
+    Ok(Basis {
+        requirements: requirements(catalogue),
+        scenarios: hex(scenarios),
+        options: options(args),
+        baseline: baseline.cloned(),
+        firmware: firmware(&dut.images())?,
+        selected: ids.map(str::to_owned).collect(),
+        whole_suite: args.only.is_empty() && args.scenario.is_empty(),
+        shard: args.shard,
+    })
+}
+
+/// SHA-256 of all requirements.
+pub fn requirements(catalogue: &Catalogue) -> String {
+    let mut hasher = Sha256::new();
+    for requirement in catalogue.iter() {
+        hasher.update(format!("{requirement:?}\n"));
+    }
+    hex(hasher)
+}
+
+/// The arguments that change what is tried, or what is said of it. Those that only reach the device
+/// may be others on each machine.
+fn options(args: &RunArgs) -> Vec<String> {
+    let mut options: Vec<String> = Vec::new();
+    let only = args.only.iter();
+    options.extend(only.map(|selector| format!("--only {selector}")));
+    options.extend(args.allow.iter().map(|tool| format!("--allow {tool}")));
+    options.push(format!("--inputs {}", args.inputs));
+    options.push(format!("--max-time {}ms", args.max_time.as_millis()));
+    options.extend(args.budget.map(|calls| format!("--budget {calls}")));
+    options.push(format!("--deadline {}", argument(args.deadline)));
+    let reconnect = args.reconnect_deadline;
+    options.extend(reconnect.map(|time| format!("--reconnect-deadline {}", argument(time))));
+    for (name, value) in [("mutant", &args.mutant), ("variant", &args.variant)] {
+        options.extend(value.iter().map(|value| format!("--{name} {value}")));
+    }
+    options
+}
+
+/// SHA-256 of what the device runs.
+fn firmware(images: &[&Path]) -> Result<Option<String>, UserError> {
+    let mut hasher = Sha256::new();
+    for image in images {
+        let bytes = std::fs::read(image).map_err(|error| {
+            UserError::usage(
+                format!("cannot read the image `{}`: {error}", image.display()),
+                "build it, or check `firmware` in the device's file",
+            )
+        })?;
+        hasher.update(bytes);
+    }
+    Ok((!images.is_empty()).then(|| hex(hasher)))
+}
+
+fn hex(hasher: Sha256) -> String {
+    to_hex(&hasher.finalize())
+}

@@ -1,0 +1,68 @@
+//! The folder of a run.
+
+use std::path::{Path, PathBuf};
+
+use mcp_hil_record::error::UserError;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::Plan;
+
+impl Plan {
+    /// Makes the folder of the run below `out`, from which it has its name.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be made.
+    pub fn in_folder(mut self, out: &Path) -> Result<Self, UserError> {
+        let stamp = self.started.replace(':', "");
+        (self.run, self.folder) = make_folder(out, &stamp, &self.dut.name)?;
+        Ok(self)
+    }
+}
+
+/// The time as reports write it: RFC 3339, UTC, whole seconds.
+pub fn now() -> String {
+    OffsetDateTime::now_utc()
+        .replace_nanosecond(0)
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        .format(&Rfc3339)
+        .unwrap_or_default()
+}
+
+/// Makes the folder of a run, and the link `latest` to it.
+pub fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBuf), UserError> {
+    let refuse = |path: &Path, error: &std::io::Error| {
+        UserError::bench(
+            format!("cannot create the run's folder `{}`: {error}", path.display()),
+            "choose another place with `--out`",
+        )
+    };
+    std::fs::create_dir_all(out).map_err(|error| refuse(out, &error))?;
+    let names = (1..).map(|n| match n {
+        1 => format!("{stamp}-{dut}"),
+        n => format!("{stamp}-{dut}-{n}"),
+    });
+    for name in names {
+        let folder = out.join(&name);
+        match std::fs::create_dir(&folder) {
+            Ok(()) => {
+                link_latest(out, &name);
+                return Ok((name, folder));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(refuse(&folder, &error)),
+        }
+    }
+    unreachable!("there are more numbers than folders")
+}
+
+/// Points `latest` at the run. Where links cannot be made there is none, and nothing is lost.
+fn link_latest(out: &Path, name: &str) {
+    let link = out.join("latest");
+    if link.symlink_metadata().is_ok_and(|there| there.is_symlink()) {
+        let _ = std::fs::remove_file(&link);
+    }
+    #[cfg(unix)]
+    let _ = std::os::unix::fs::symlink(name, &link);
+}

@@ -1,0 +1,270 @@
+//! A plan out of arguments and files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mcp_hil_args::{AUTO, RunArgs, baseline_argument};
+use mcp_hil_bench::backtrace::{Symbols, is_program};
+use mcp_hil_bench::dut::declared::check_kinds;
+use mcp_hil_bench::dut::{Asked, Choice, Difference, Dut, How, SHORTEST_TOKEN, choose, named};
+use mcp_hil_core::baseline::Baseline;
+use mcp_hil_core::catalogue::Catalogue;
+use mcp_hil_core::transport::Transport;
+use mcp_hil_record::error::UserError;
+use mcp_hil_scenario::Case;
+
+use super::basis::basis;
+use super::folder::now;
+use super::generation::Generation;
+use super::listen::Listening;
+use super::mqtt::MqttPlan;
+use super::{Plan, shard};
+use crate::random::Random;
+use crate::snapshots::Setup as Snapshots;
+use crate::suite::Suite;
+
+/// What is to be tried, and what is known to fail: all that does not depend on the device.
+struct Tests {
+    suite: Suite,
+    cases: Vec<Case>,
+    generation: Generation,
+    baseline: Option<Baseline>,
+}
+
+impl Tests {
+    fn read(args: &RunArgs) -> Result<Self, UserError> {
+        let (suite, cases, generation) = selection(args)?;
+        let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+        if let (Some(baseline), Some(path)) = (&baseline, &args.baseline) {
+            check_slugs(baseline, path, &suite.catalogue)?;
+        }
+        Ok(Self { suite, cases, generation, baseline })
+    }
+}
+
+impl Plan {
+    /// Makes a plan of the arguments, in three steps: files are read, the device is chosen (the one step that may
+    /// build something: an image of the reference device), and the folder of the run is made.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in arguments or files; no device can be had; the folder cannot be made.
+    pub fn new(args: &RunArgs) -> Result<Self, UserError> {
+        let tests = Tests::read(args)?;
+        let dut = device(args)?;
+        Self::of(args, tests, dut)?.in_folder(&args.out)
+    }
+
+    /// The plan as a value: nothing is started, built or written for it.
+    fn of(args: &RunArgs, mut tests: Tests, dut: Dut) -> Result<Self, UserError> {
+        let whole_suite = args.only.is_empty() && args.scenario.is_empty();
+        let mut repro_arguments = args.repro_arguments();
+        if let (Some(_), Some(path)) = (&dut.in_place_of, &args.baseline) {
+            // Known failures of the board are none of another device, which would be called to account
+            // for not showing them.
+            eprintln!(
+                "fallback: the baseline `{}` belongs to the board and is not applied to `{}`",
+                path.display(),
+                dut.name
+            );
+            tests.baseline = None;
+            repro_arguments = repro_arguments.replace(&baseline_argument(path), "");
+        }
+        let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
+        let basis = basis(
+            args,
+            &tests.suite.catalogue,
+            &tests.cases,
+            &tests.generation,
+            tests.baseline.as_ref(),
+            &dut,
+        )?;
+        if let Some(shard) = basis.shard {
+            shard::keep(shard, &mut tests.cases, &mut tests.generation);
+        }
+        let seed = args.seed.unwrap_or_else(Random::seed);
+        let token = token(args, &dut, seed)?;
+        let snapshots = Snapshots::new(
+            args.snapshots,
+            &args.snapshots_dir,
+            &dut,
+            &tests.cases,
+            // Other rule sets leave cases out.
+            whole_suite && args.rules.is_empty() && basis.shard.is_none(),
+        )?;
+        let listening = Listening::new(args, &dut)?;
+        let started = now();
+        let connect = args.connect_deadline.unwrap_or_else(|| dut.patience());
+        let mut random = Random::new(Random::seed().rotate_left(43) ^ seed);
+        let configured_token = token.clone().unwrap_or_else(|| random.uuid());
+        let transports = transports(args, &dut)?;
+        let mqtt = MqttPlan::new(args, &dut, token.as_deref(), seed, &transports)?;
+        Ok(Self {
+            transports,
+            mqtt,
+            wait_for_board: args.wait_for_board.unwrap_or_default(),
+            confirms: !args.no_confirm,
+            redial_deadline: args.reconnect_deadline,
+            dut,
+            cases: tests.cases,
+            generation: tests.generation,
+            whole_suite: whole_suite && basis.shard.is_none(),
+            basis,
+            catalogue: tests.suite.catalogue,
+            rules: tests.suite.rules,
+            strict: args.strict,
+            baseline: tests.baseline,
+            snapshots,
+            symbols,
+            seed,
+            listening,
+            vision_tokens: [random.uuid(), random.uuid()],
+            configured_token,
+            token,
+            deadline: args.deadline,
+            connect_deadline: connect,
+            run: String::new(),
+            today: started.chars().take(10).collect(),
+            started,
+            folder: PathBuf::new(),
+            repro_arguments,
+        })
+    }
+}
+
+/// The device that the arguments mean.
+fn device(args: &RunArgs) -> Result<Dut, UserError> {
+    let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
+    let asked = Asked {
+        difference: difference.as_ref(),
+        firmware: args.firmware.as_deref(),
+        ..Asked::default()
+    };
+    let choice = Choice::from(args);
+    check_kinds(choice.fallback)?;
+    let mut say = |line: &str| eprintln!("{line}");
+    let mut dut = match args.dut.as_str() {
+        AUTO => choose(&choice, &asked, &mut say),
+        spec => named(spec, &choice, &asked, &mut say),
+    }?;
+    dut.allow.clone_from(&args.allow);
+    Ok(dut)
+}
+
+/// The token that the device must present; `None` when it was given none.
+fn token(args: &RunArgs, dut: &Dut, seed: u64) -> Result<Option<String>, UserError> {
+    if args.token.as_ref().is_some_and(|token| token.len() < SHORTEST_TOKEN) {
+        return Err(UserError::usage(
+            format!("`--token`: expected at least {SHORTEST_TOKEN} characters"),
+            "the token is removed from everything that is recorded; a short one would also remove other text",
+        ));
+    }
+    let waits = matches!(dut.how, How::Wait);
+    Ok(match (&args.token, waits) {
+        (Some(token), _) => Some(token.clone()),
+        // Whoever starts the device cannot know a token that was made up here.
+        (None, true) => None,
+        (None, false) => Some(Random::new(Random::seed().rotate_left(17) ^ seed).uuid()),
+    })
+}
+
+/// The ids of the cases that arguments select, in the order in which they run. Starts and builds nothing.
+///
+/// # Errors
+///
+/// The first mistake in arguments or files.
+pub fn selected(args: &RunArgs) -> Result<Vec<String>, UserError> {
+    let (_, cases, generation) = selection(args)?;
+    let properties = generation.properties.iter().map(|property| property.id);
+    let ids = cases.iter().map(|case| &*case.id).chain(properties);
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// The suite, and what of it is selected.
+fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), UserError> {
+    let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
+    let regressions = args.regressions_folder();
+    let cases = match &args.scenario[..] {
+        [] => {
+            if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
+                suite.add_regressions(folder)?;
+            }
+            suite.select(&args.only)?
+        }
+        files => suite.read_files(files)?,
+    };
+    let generation = Generation::new(args, regressions)?;
+    Ok((suite, cases, generation))
+}
+
+/// Refuses a baseline with a requirement that there is not: the entry would cover nothing, and nobody would
+/// be told.
+fn check_slugs(baseline: &Baseline, path: &Path, catalogue: &Catalogue) -> Result<(), UserError> {
+    let mut slugs = baseline.known.iter().filter_map(|known| known.requirement.as_deref());
+    let there = |slug: &str| match slug.ends_with('.') {
+        true => catalogue.iter().any(|it| it.id.starts_with(slug)),
+        false => catalogue.get(slug).is_some(),
+    };
+    if let Some(slug) = slugs.find(|slug| !there(slug)) {
+        let what = format!("`{}`: unknown requirement `{slug}`", path.display());
+        return Err(match catalogue.nearest(slug) {
+            Some(near) => UserError::usage(what, &format!("did you mean `{near}`?")),
+            None => UserError::usage(what, "`mcp-hil list --requirements` lists them all"),
+        });
+    }
+    Ok(())
+}
+
+/// Reads a baseline file.
+pub fn read_baseline(path: &Path) -> Result<Baseline, UserError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        UserError::usage(format!("cannot read the baseline `{name}`: {error}"), "check the path")
+    })?;
+    Ok(Baseline::load(&name, &text)?)
+}
+
+/// The transports of a run: those given with `--transport`, else those that the device's file lists.
+///
+/// # Errors
+///
+/// A transport that the device's file does not list.
+fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, UserError> {
+    // What stands in for a board is tried over what the board speaks.
+    let of_board = dut.in_place_of.as_ref().map(|board| &board.file);
+    let file = dut.file.as_ref().or(of_board);
+    let named = file.map(|file| &file.transports[..]).unwrap_or_default();
+    let Some(asked) = args.transport else {
+        return Ok(match named {
+            [] => vec![Transport::WebSocket],
+            named => named.to_vec(),
+        });
+    };
+    let asked = asked.list();
+    match asked.iter().find(|asked| !named.contains(asked)) {
+        Some(foreign) if !named.is_empty() => Err(UserError::usage(
+            format!(
+                "`--transport {}`: the file of `{}` does not list it in `transports`",
+                foreign.name(),
+                dut.name
+            ),
+            "add it there if the device supports it",
+        )),
+        _ => Ok(asked),
+    }
+}
+
+/// The device's program with its debug information (ELF): the one named with `--elf` or in the device's file,
+/// else the firmware to be flashed if that is an ELF file.
+fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
+    let file = dut.file.as_ref();
+    let board = file.and_then(|file| file.board.as_ref());
+    let named = args.elf.as_ref();
+    let named = named.or_else(|| board.and_then(|board| board.elf.as_ref()));
+    let flashed = || {
+        let image = args.firmware.as_ref();
+        let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
+        image.filter(|path| is_program(path))
+    };
+    named.or_else(flashed).cloned()
+}

@@ -1,0 +1,184 @@
+//! Whether the commands that reports give show what they are given for: each is carried out before it is printed.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mcp_hil_bench::dut::{Emulator, How, TriggerKind};
+use mcp_hil_core::transcript::PROPERTY;
+use mcp_hil_core::transport::Transport;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::cause::{Cause, Shown, causes};
+use mcp_hil_record::event::Event;
+use mcp_hil_record::names::transcript_name;
+use mcp_hil_scenario::Case;
+use tokio::sync::watch;
+
+use super::dut_run;
+use crate::plan::Plan;
+
+/// How many causes are confirmed, the most severe first.
+const CAUSES: usize = 8;
+
+/// The same on a board, which each confirmation restarts.
+const CAUSES_ON_BOARD: usize = 3;
+
+/// How long all confirmations may take; the one that is running then is carried through.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Most cases that a command names.
+const CASES_NAMED: usize = 8;
+
+/// Tries the repro commands of what was found, and says of each what it showed.
+pub(super) async fn confirm(
+    plan: &Plan,
+    found: &mut [Cause],
+    reporters: &mut Reporters<'_>,
+    interrupt: &watch::Receiver<bool>,
+) {
+    let most = most(plan);
+    if most == 0 || found.is_empty() {
+        return;
+    }
+    let text = format!(
+        "trying the repro commands for up to {} s (`--no-confirm` leaves that out)",
+        PATIENCE.as_secs()
+    );
+    reporters.event(&Event::Notice { text });
+    let until = Instant::now() + PATIENCE;
+    for cause in found.iter_mut().take(most) {
+        let Some(transport) = Transport::named(&cause.transport) else {
+            continue;
+        };
+        let again = Again { plan, transport, interrupt, until };
+        let mut tries = 0;
+        for selection in again.selections(cause) {
+            if Instant::now() >= until || *interrupt.borrow() {
+                break;
+            }
+            // What the bench does not carry out shows nothing.
+            let Some(shows) = again.shows(&selection, cause).await else {
+                break;
+            };
+            tries += 1;
+            if shows {
+                let alone = tries == 1;
+                cause.shown = if alone { Shown::Again } else { Shown::AfterOthers };
+                if let (false, Selection::Cases(cases)) = (alone, &selection) {
+                    let ids = cases.iter().map(|case| &*case.id);
+                    cause.repro = plan.repro_of(ids, transport);
+                }
+                break;
+            }
+        }
+        if cause.shown == Shown::NotTried && tries > 0 && !*interrupt.borrow() {
+            cause.shown = Shown::Not(tries);
+        }
+    }
+    // What was recorded for this alone nobody looks at.
+    let _ = std::fs::remove_dir_all(folder(plan));
+}
+
+/// How many causes may be tried again on the device; none where that costs what nobody has granted.
+fn most(plan: &Plan) -> usize {
+    if !plan.dut.permission().restarts() {
+        return 0;
+    }
+    match &plan.dut.how {
+        // Nobody can start it again.
+        How::Wait => 0,
+        // A person would have to press its button, or the budget for its flash may be spent.
+        How::Board(board) if board.file.trigger.kind == TriggerKind::Prompt => 0,
+        How::Board(_) if plan.generation.budget.is_some() => 0,
+        How::Board(_) => CAUSES_ON_BOARD,
+        // Each start is paid for.
+        How::Emulated(emulated) if matches!(emulated.emulator, Emulator::Wokwi(_)) => 0,
+        _ => CAUSES,
+    }
+}
+
+fn folder(plan: &Plan) -> PathBuf {
+    plan.folder.join("again")
+}
+
+/// What a command selects.
+#[derive(Debug)]
+enum Selection {
+    /// Cases of the plan, in its order.
+    Cases(Vec<Case>),
+    /// The smallest input of a failure.
+    File(Box<Case>),
+    /// A property, with all its inputs.
+    Property,
+}
+
+/// What one cause is tried again with.
+struct Again<'a> {
+    plan: &'a Plan,
+    transport: Transport,
+    interrupt: &'a watch::Receiver<bool>,
+    until: Instant,
+}
+
+impl Again<'_> {
+    /// What may show a cause again, the smallest first: its own case; with it the case in which it showed; with
+    /// it ever more of those before it.
+    fn selections(&self, cause: &Cause) -> Vec<Selection> {
+        if let Some(failure) = &cause.generated {
+            let case = self.generated(Path::new(&failure.scenario));
+            return case.map(|case| Selection::File(Box::new(case))).into_iter().collect();
+        }
+        if cause.case.starts_with(PROPERTY) {
+            return vec![Selection::Property];
+        }
+        let cases = &self.plan.cases;
+        let at = cases.iter().position(|case| *case.id == *cause.case);
+        let file = |case: &Case| self.plan.path_of(self.transport, &transcript_name(&case.id));
+        let shown = cases.iter().position(|case| Some(file(case)) == cause.transcript);
+        let mut all = vec![at.map_or_else(Vec::new, |at| vec![cases[at].clone()])];
+        if let (Some(at), Some(shown)) = (at, shown.filter(|shown| Some(*shown) != at)) {
+            let (first, second) = (at.min(shown), at.max(shown));
+            all.push(vec![cases[first].clone(), cases[second].clone()]);
+        }
+        // What only the end of a session shows may come of any case before it.
+        let last = at.max(shown).unwrap_or(cases.len().saturating_sub(1));
+        let mut more = 1;
+        while more < CASES_NAMED && more <= last {
+            all.push(cases[last - more..=last].to_vec());
+            more *= 2;
+        }
+        all.into_iter().map(Selection::Cases).collect()
+    }
+
+    fn generated(&self, file: &Path) -> Option<Case> {
+        let path = self.plan.folder.join(file);
+        let path = if path.exists() { path } else { file.to_owned() };
+        let text = std::fs::read_to_string(&path).ok()?;
+        let id = format!("file/{}", path.file_stem()?.to_string_lossy());
+        Case::reload(&id, &path.display().to_string(), &text, &self.plan.catalogue).ok()
+    }
+
+    /// Whether a selection, carried out on a device that was started for it, shows a cause. `None` if the bench did
+    /// not let it be carried out.
+    async fn shows(&self, selection: &Selection, cause: &Cause) -> Option<bool> {
+        let plan = self.plan;
+        let mut again = plan.clone();
+        (again.folder, again.snapshots) = (folder(plan), None);
+        again.transports = vec![self.transport];
+        let is_property = matches!(selection, Selection::Property);
+        again.generation.properties.retain(|one| is_property && one.id == cause.case);
+        again.generation.max_time = self.until.saturating_duration_since(Instant::now());
+        again.cases = match selection {
+            Selection::Cases(cases) => cases.clone(),
+            Selection::File(case) => vec![(**case).clone()],
+            Selection::Property => Vec::new(),
+        };
+        if !is_property {
+            // The command names no seed.
+            again.seed = plan.seed.wrapping_add(1);
+        }
+        let mut nobody = Reporters::new(std::io::sink());
+        let end = dut_run::run(&again, self.transport, &mut nobody, self.interrupt.clone()).await;
+        let is_complete = end.error.is_none() && !end.interrupted;
+        is_complete.then(|| causes(&end.cases).iter().any(|seen| seen.is_like(cause)))
+    }
+}

@@ -1,0 +1,566 @@
+//! One device over one transport, from its start to its last case.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::capability::{Facts, SILICON};
+use mcp_hil_core::timing::Row;
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Part, TargetEvent, What, is_generated};
+use mcp_hil_core::transport::Transport;
+use mcp_hil_core::verdict::Verdict;
+use mcp_hil_judge::compare;
+use mcp_hil_scenario::{Case, write};
+use tokio::sync::watch;
+
+use super::RunError;
+use super::link::Dialing;
+use super::open::open;
+use super::report::{CaseReports, line_of, spoilt};
+use super::session::{Exchange, Session};
+use super::start;
+use super::state::{PropertyRun, Silence};
+use super::surrogate::Surrogate;
+use crate::plan::Plan;
+use crate::random::Random;
+use mcp_hil_record::Reporters;
+use mcp_hil_record::event::{CaseReport, DutReady, Event};
+use mcp_hil_record::names::transcript_name;
+
+/// How many cases in a row may find no device before the rest is given up.
+pub(super) const DEAD_CASES: usize = 3;
+
+/// How many refused connections are told when no device connects.
+const REFUSED_TOLD: usize = 5;
+
+/// How many cases in which the device fell silent are tried once more; after that it is known to.
+pub(super) const CONFIRMATIONS: usize = 5;
+
+/// How many cases make a session long enough to look for late answers at its end.
+const LONG_SESSION: usize = 10;
+
+/// How long the last look takes at the end of a short session.
+const SHORT_LOOK: Duration = Duration::from_millis(400);
+
+/// The same over MQTT, where audio that goes on after its end is looked for, too.
+const SHORT_LOOK_MQTT: Duration = Duration::from_millis(700);
+
+/// How long a stopped run goes on for the device's settings.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// An answer that takes longer makes the run long; people are told.
+const SLOW: Duration = Duration::from_millis(150);
+
+/// How many exchanges a case has on average, to tell how long a run will take.
+const EXCHANGES_PER_CASE: f64 = 9.0;
+
+/// Why a case has no verdict that the user has stopped.
+pub(super) const STOPPED: &str = "the run was stopped during this case";
+
+/// Whether silence is tried a second time, on a freshly started device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confirm {
+    /// It is not.
+    Never,
+    /// It is, until the device is known to fall silent.
+    Sparingly,
+    /// It is.
+    Always,
+}
+
+/// What became of a run of one device.
+#[derive(Debug, Default)]
+pub struct DutRunEnd {
+    /// The reports of its cases.
+    pub cases: Vec<CaseReport>,
+    /// What was learned of the device.
+    pub facts: Option<Facts>,
+    /// The version that it told.
+    pub firmware: Option<String>,
+    /// How long it took for its answers.
+    pub timing: Vec<Row>,
+    /// Why it could not be carried out.
+    pub error: Option<RunError>,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// Runs all cases of the plan on its device, over one transport.
+pub(super) async fn run(
+    plan: &Plan,
+    transport: Transport,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+) -> DutRunEnd {
+    let mut end = DutRunEnd::default();
+    let mut session = match open(plan, transport, interrupt).await {
+        Ok(session) => session,
+        Err(error) => {
+            end.error = Some(error);
+            return end;
+        }
+    };
+    let surrogate_plan = plan.for_surrogate();
+    let mut nobody = Reporters::new(std::io::sink());
+    let mut dut_run = DutRun::new(plan, transport, reporters);
+    dut_run.properties.surrogate = surrogate_plan.as_ref().map(|plan| {
+        let dut_run = DutRun::new(plan, transport, &mut nobody);
+        Box::new(Surrogate::new(dut_run, session.interrupt.clone()))
+    });
+    end.error = dut_run.bring_up(&mut session).await.err();
+    end.interrupted = session.is_interrupted();
+    if end.error.is_none() {
+        for (index, case) in plan.cases.iter().enumerate() {
+            if session.is_interrupted() {
+                break;
+            }
+            dut_run.case(&mut session, case, plan.cases.get(index + 1)).await;
+        }
+        dut_run.properties(&mut session).await;
+        end.interrupted = session.is_interrupted();
+        match end.interrupted {
+            false => dut_run.close(&mut session).await,
+            true => dut_run.close_at_once(&mut session).await,
+        }
+        let late = session.judge.late_capabilities();
+        session.device.facts.capabilities.extend(late);
+        end.facts = session
+            .connection
+            .connected
+            .then(|| session.transcript.recorder.without_secrets(&session.device.facts));
+    }
+    if let Some(surrogate) = dut_run.properties.surrogate.take() {
+        surrogate.stop().await;
+    }
+    dut_run.end(session, end).await
+}
+
+/// A device over one transport, from its start to its end.
+pub(super) struct DutRun<'a, 'r> {
+    pub(super) plan: &'a Plan,
+    pub(super) reporters: &'a mut Reporters<'r>,
+    pub(super) case_reports: CaseReports,
+    pub(super) dialing: Dialing,
+    pub(super) transport: Transport,
+    pub(super) silence: Silence,
+    /// How many cases ran since the last look for late answers.
+    pub(super) since_look: usize,
+    pub(super) properties: PropertyRun<'a, 'r>,
+}
+
+impl<'a, 'r> DutRun<'a, 'r> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        transport: Transport,
+        reporters: &'a mut Reporters<'r>,
+    ) -> Self {
+        Self {
+            plan,
+            reporters,
+            case_reports: CaseReports::of(Some(transport), None),
+            dialing: Dialing::new(
+                plan.connect_deadline,
+                plan.redial_deadline(transport),
+                plan.token.is_some(),
+                plan.dut.keep_alive_s(),
+                Random::new(plan.seed),
+            ),
+            transport,
+            silence: Silence::default(),
+            since_look: 0,
+            properties: PropertyRun::default(),
+        }
+    }
+
+    /// Ends the device, and completes what the run of it came to.
+    pub(super) async fn end(self, session: Session, mut end: DutRunEnd) -> DutRunEnd {
+        end.timing = session.conversation.timing().rows();
+        end.error = end.error.or(session.end().await);
+        end.firmware = self.case_reports.firmware().map(str::to_owned);
+        end.cases = self.case_reports.into_cases();
+        end
+    }
+}
+
+impl DutRun<'_, '_> {
+    /// Starts the device, waits until it is connected, and gets to know it.
+    pub(super) async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
+        let began = Instant::now();
+        let case: Arc<str> = BRING_UP.into();
+        session.begin_case(&case);
+        let url = session.ports.endpoint.url();
+        let ota_url = session.ports.http.ota_url();
+        let invitation = start::invitation(self.plan, self.transport, &url, &ota_url);
+        if let Some(text) = invitation {
+            self.reporters.event(&Event::Notice { text });
+        }
+        session.target.start().await?;
+        let at: Arc<str> = "start".into();
+        session.enter(Some(&at), What::Target { event: TargetEvent::Started });
+        session.connect(&at, &mut self.dialing, self.plan.connect_deadline).await;
+        if session.is_interrupted() {
+            return Ok(());
+        }
+        if !session.connection.connected {
+            let Some(why) = session.connection.refused else {
+                return Err(self.no_connection(session, &url));
+            };
+            self.give_up(why);
+            let report = self.blank(BRING_UP, "The device connects and answers", None);
+            let outcome = session.judge.end_case(None, &session.device.facts);
+            self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
+            return Ok(());
+        }
+        let mut known = session.get_to_know(&self.plan.dut.permission()).await;
+        if known.end == Exchange::Gone {
+            // It was lost while it got known: once may be an accident, and tells little.
+            session.wait_for_exit().await;
+            let again: Arc<str> = "again".into();
+            session.mark(&again, Mark::SecondAttempt);
+            if session.reconnect(&again, &mut self.dialing).await {
+                known = session.get_to_know(&self.plan.dut.permission()).await;
+            }
+        }
+        if let (Some(expected), Some((_, got))) = (self.plan.dut.version(), &known.server)
+            && expected != got
+        {
+            return Err(RunError::OtherFirmware {
+                expected: expected.to_owned(),
+                got: got.clone(),
+            });
+        }
+        let version = known.server.as_ref().map(|(_, version)| version.clone());
+        self.case_reports.told(version);
+        let mut report = self.blank(BRING_UP, "The device connects and answers", None);
+        report.took_us = micros(began);
+        self.reporters.event(&Event::DutReady(Box::new(DutReady {
+            dut: report.dut.clone(),
+            transport: report.transport.clone(),
+            server: session.transcript.recorder.without(known.server),
+            identity: session.transcript.recorder.without(session.device.identity.clone()),
+            facts: session.transcript.recorder.without_secrets(&session.device.facts),
+            took_us: report.took_us,
+        })));
+        if session.connection.link.is_none() {
+            self.dialing.wedged();
+        }
+        self.announce_pace(session);
+        if known.end == Exchange::Gone {
+            self.give_up("the connection was lost twice during bring-up");
+        } else if session.conversation.fence(false).is_none() {
+            self.give_up("the device answers neither initialize, nor tools/list, nor ping");
+        }
+        let outcome = session.judge.end_case(None, &session.device.facts);
+        self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
+        Ok(())
+    }
+
+    fn give_up(&mut self, why: &'static str) {
+        self.silence.dead = DEAD_CASES;
+        self.silence.why = why;
+    }
+
+    /// Tells how long the run will take, when the device is slow.
+    fn announce_pace(&mut self, session: &Session) {
+        let Some(latency) = session.conversation.median_latency() else {
+            return;
+        };
+        if latency > SLOW {
+            let minutes =
+                latency.as_secs_f64() * EXCHANGES_PER_CASE * self.plan.cases.len() as f64 / 60.0;
+            let text = format!(
+                "the device takes about {:.1} s to answer: expect about {:.0} min",
+                latency.as_secs_f64(),
+                minutes.max(1.0),
+            );
+            self.reporters.event(&Event::Notice { text });
+        }
+    }
+
+    fn no_connection(&self, session: &mut Session, url: &str) -> RunError {
+        let seconds = self.plan.connect_deadline.as_secs_f64();
+        let tail: Vec<&str> = session.judge.console_lines().collect();
+        let tail = &tail[tail.len().saturating_sub(8)..];
+        let mut more = match tail {
+            [] => "its console showed nothing".to_owned(),
+            lines => format!("its console ended with:\n  {}", lines.join("\n  ")),
+        };
+        // Who knocked, and spoke another protocol, may have been the device.
+        let mut reasons: Vec<(String, usize)> = Vec::new();
+        for refused in session.ports.endpoint.take_refused() {
+            // The port is another one each time; the reason is what counts.
+            let why = refused.split_once(" refused: ").map(|(_, why)| why);
+            match reasons.iter_mut().find(|(told, _)| why.is_some_and(|why| told.ends_with(why))) {
+                Some((_, times)) => *times += 1,
+                None => reasons.push((refused, 1)),
+            }
+        }
+        for (refused, times) in reasons.iter().take(REFUSED_TOLD) {
+            more.push('\n');
+            more.push_str(refused);
+            if *times > 1 {
+                more.push_str(&format!(" ({times} times)"));
+            }
+        }
+        session.transcript.recorder.hide(&mut more);
+        let what = match session.target.is_running() {
+            Some(false) if let Some(what) = &session.bench.trouble => what.clone(),
+            Some(false) => "the device's process ended before it connected".to_owned(),
+            _ => format!("no device connected to `{url}` within {seconds} s"),
+        };
+        let lines: Vec<&str> = session.judge.console_lines().collect();
+        let how = self.plan.dut.how_to_connect(self.transport, &lines);
+        RunError::NoConnection(format!(
+            "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
+        ))
+    }
+
+    /// Carries a case out and reports it. `next` is the one after it.
+    async fn case(&mut self, session: &mut Session, case: &Case, next: Option<&Case>) {
+        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
+        if case.restarts() && !self.plan.dut.permission().restarts() {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some("the device's file denies restarts".into());
+            self.case_reports.add(report, self.reporters);
+            return;
+        }
+        let Some(mut report) = self.applies(session, &case.needs, report) else {
+            return;
+        };
+        let began = Instant::now();
+        session.begin_case(&case.id);
+        self.since_look += 1;
+        if is_generated(&case.id) {
+            // A replay finds it in the transcript: the file may be gone.
+            session.begin_part(Part::Input, write(case, &[]));
+        }
+        let end = self.carry(session, case, Confirm::Sparingly).await;
+        // One restart is enough where the next case wants another configuration again.
+        let restarts =
+            |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
+        if end != Exchange::Interrupted && !next.is_some_and(restarts) {
+            session.offer_the_usual(&mut self.dialing).await;
+            session.drain_console();
+        }
+        if end == Exchange::Interrupted {
+            // What was found until now is told; the rest of the case was not shown.
+            report.took_us = micros(began);
+            let mut outcome = session.judge.end_case(None, &session.device.facts);
+            outcome.not_carried_out = Some(STOPPED.into());
+            self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
+            return;
+        }
+        report.took_us = micros(began);
+        let mut outcome = session.judge.end_case(Some(case), &session.device.facts);
+        if outcome.not_carried_out.is_some() {
+            // A board that could not be brought back, for this case or in the one before.
+            outcome.trouble = outcome.trouble.or_else(|| session.bench.trouble.clone());
+        }
+        let policy = self.plan.policy();
+        report.line = line_of(case, &outcome, &self.case_reports.policy(&policy));
+        self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
+    }
+
+    /// Reports a case that the device cannot be asked, or that it is too late for; of any other, says
+    /// that it begins.
+    pub(super) fn applies(
+        &mut self,
+        session: &Session,
+        needs: &[String],
+        mut report: CaseReport,
+    ) -> Option<CaseReport> {
+        if let Some(lacking) = session.device.facts.lacks(needs) {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some(if lacking == SILICON {
+                let level = self.plan.dut.fidelity().name();
+                format!("not observed: needs a real chip, but the device runs as {level}")
+            } else {
+                compare::capabilities::lacking(lacking)
+            });
+            self.case_reports.add(report, self.reporters);
+            return None;
+        }
+        if let Some(what) = &session.bench.trouble {
+            report.transcript = None;
+            let report = spoilt(report, &format!("not run: {what}"));
+            self.case_reports.add(report, self.reporters);
+            return None;
+        }
+        if self.silence.dead >= DEAD_CASES {
+            report.verdict = Verdict::Inconclusive;
+            report.transcript = None;
+            report.reason = Some(format!("not run: {}", self.silence.why));
+            self.case_reports.add(report, self.reporters);
+            return None;
+        }
+        self.reporters.event(&Event::CaseStarted {
+            dut: report.dut.clone(),
+            transport: report.transport.clone(),
+            case: report.case.clone(),
+        });
+        Some(report)
+    }
+
+    /// Carries a case out, and takes note of the state in which it leaves the device.
+    pub(super) async fn carry(
+        &mut self,
+        session: &mut Session,
+        case: &Case,
+        confirm: Confirm,
+    ) -> Exchange {
+        let mut end = self.attempt(session, case).await;
+        let more = match confirm {
+            Confirm::Never => false,
+            Confirm::Sparingly => self.silence.confirmed < CONFIRMATIONS,
+            Confirm::Always => true,
+        };
+        if end == Exchange::Silent {
+            // A board without power is silent, too, and its port may show that later.
+            session.wait_for_port(true).await;
+        }
+        let doubtful =
+            end == Exchange::Silent && !session.bench.crashed && !session.bench.spoilt && more;
+        if doubtful && session.target.is_running().is_some() {
+            // Whether the device or the bench fell silent shows when it is tried once more.
+            self.silence.confirmed += 1;
+            session.mark(&"again".into(), Mark::SecondAttempt);
+            session.conversation.be_thorough(true);
+            if session.restart(&"again".into(), &mut self.dialing).await {
+                end = self.attempt(session, case).await;
+            }
+            session.conversation.be_thorough(false);
+        }
+        match end {
+            Exchange::Interrupted => return end,
+            Exchange::Gone => session.wait_for_exit().await,
+            Exchange::Silent => {
+                session.drop_link("the device is silent");
+                self.dialing.wedged();
+            }
+            Exchange::Settled | Exchange::Ignored => {}
+        }
+        self.silence.dead = match (session.judge.is_alive(), session.bench.spoilt) {
+            (true, _) => 0,
+            (false, true) => self.silence.dead,
+            (false, false) => self.silence.dead + 1,
+        };
+        session.tell_of_audio();
+        session.drain_console();
+        if session.bench.crashed && matches!(self.plan.symbols, Some(Ok(_))) {
+            session.wait_for_dump().await;
+        }
+        session.wait_for_port(end == Exchange::Gone).await;
+        end
+    }
+
+    /// Brings the link into the state that the case wants, and carries the case out.
+    async fn attempt(&mut self, session: &mut Session, case: &Case) -> Exchange {
+        if case.begins_afresh() {
+            self.look_for_late_answers(session).await;
+            return session.carry_out(case, &mut self.dialing).await;
+        }
+        match self.ready(session, case.fresh).await {
+            Exchange::Settled => session.carry_out(case, &mut self.dialing).await,
+            other => other,
+        }
+    }
+
+    /// Sees to it that there is a link, a new one if that is wanted, and a session on an old one.
+    pub(super) async fn ready(&mut self, session: &mut Session, fresh: bool) -> Exchange {
+        if fresh {
+            self.look_for_late_answers(session).await;
+            session.drop_link("the case needs a new connection");
+        }
+        if session.connection.link.is_none()
+            && !session.reconnect(&"connect".into(), &mut self.dialing).await
+        {
+            return if session.is_interrupted() { Exchange::Interrupted } else { Exchange::Gone };
+        }
+        if !fresh && !session.connection.initialized {
+            match session.initialize(&"initialize".into()).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
+        Exchange::Settled
+    }
+
+    /// Listens for a while for answers to what was judged before, once for each long session.
+    async fn look_for_late_answers(&mut self, session: &mut Session) {
+        let wanted = self.since_look >= LONG_SESSION || !session.connection.given_up.is_empty();
+        if wanted && session.connection.link.is_some() {
+            self.since_look = 0;
+            let lacks_answers = !session.connection.given_up.is_empty();
+            let time = session.conversation.late_look(lacks_answers);
+            session.listen(&"late-look".into(), time).await;
+            // What did not come now does not come any more.
+            session.connection.given_up.clear();
+        }
+    }
+
+    /// Puts the device's settings back, and takes the last look for late answers.
+    pub(super) async fn close(&mut self, session: &mut Session) {
+        if session.connection.link.is_none() || self.silence.dead >= DEAD_CASES {
+            return;
+        }
+        let began = Instant::now();
+        session.begin_case(&CLOSE.into());
+        let mut report =
+            self.blank(CLOSE, "No late answers arrive, and settings are restored", None);
+        let saved =
+            session.settings_in(session.device.status.as_ref(), &self.plan.dut.permission());
+        session.put_back(&saved, "settings").await;
+        if self.since_look >= LONG_SESSION || !session.connection.given_up.is_empty() {
+            self.look_for_late_answers(session).await;
+        } else {
+            let time = match self.transport {
+                Transport::WebSocket => SHORT_LOOK,
+                Transport::Mqtt => SHORT_LOOK_MQTT,
+            };
+            session.listen(&"late-look".into(), time).await;
+        }
+        if session.connection.link.is_none() {
+            // Whose doing it was has to be known before it is judged.
+            session.wait_for_exit().await;
+            session.wait_for_port(true).await;
+        }
+        session.tell_of_audio();
+        session.drain_console();
+        report.took_us = micros(began);
+        let outcome = session.judge.end_case(None, &session.device.facts);
+        self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
+    }
+
+    /// Puts the settings back when the user has stopped the run, if the device answers at once. Nothing
+    /// is judged any more.
+    async fn close_at_once(&mut self, session: &mut Session) {
+        if session.connection.link.is_none() || self.silence.dead >= DEAD_CASES {
+            return;
+        }
+        let saved =
+            session.settings_in(session.device.status.as_ref(), &self.plan.dut.permission());
+        // The user is heard; what follows is short.
+        let (_not_again, interrupt) = watch::channel(false);
+        session.interrupt = interrupt;
+        let _ = tokio::time::timeout(LAST_MOMENT, session.put_back(&saved, "settings")).await;
+        // What it came to is told to nobody: the case that was stopped is.
+        session.judge.end_case(None, &session.device.facts);
+    }
+
+    pub(super) fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {
+        CaseReport {
+            file: file.map(str::to_owned),
+            transcript: Some(self.plan.path_of(self.transport, &transcript_name(case))),
+            repro: match file {
+                Some(file) if is_generated(case) => self.plan.repro_file(file, self.transport),
+                _ => self.plan.repro(case, self.transport),
+            },
+            ..CaseReport::blank(&self.plan.dut.name, self.transport.name(), case, title)
+        }
+    }
+}
+
+pub(super) fn micros(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,222 @@
+//! What a session knows, by what belongs together.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::capability::{Facts, Permission};
+use mcp_hil_core::identity::Identity;
+use mcp_hil_endpoint::{AudioSink, Endpoint, HttpServer, Link};
+use mcp_hil_judge::check::FailureSignature;
+use mcp_hil_scenario::Case;
+use serde_json::Value;
+
+use super::exchange::GivenUp;
+use super::recorder::Recorder;
+use super::surrogate::Surrogate;
+use crate::plan::USUAL_BINARY_VERSION;
+
+/// How long a console line is waited for: it crosses another channel than the answer did.
+const CONSOLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the acknowledgement of a message is waited for once it is answered.
+const ACKNOWLEDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often a generated case waits for answers that it gave up in a hurry.
+pub(super) const LOOKS: u32 = 2;
+
+/// Where the harness listens.
+pub(super) struct Ports {
+    pub(super) endpoint: Endpoint,
+    /// Where the device asks for its configuration and sends its pictures.
+    pub(super) http: HttpServer,
+    /// Where it sends its audio, over MQTT.
+    pub(super) audio: Option<AudioSink>,
+}
+
+/// The connection of the device, or that it has none.
+#[derive(Default)]
+pub(super) struct Connection {
+    pub(super) link: Option<Link>,
+    /// Whether a device has ever connected.
+    pub(super) connected: bool,
+    /// Why one was turned away, if it was: for its password, or for how it asked for its configuration.
+    pub(super) refused: Option<&'static str>,
+    /// The id of the running session; empty until the server's hello was sent.
+    pub(super) session_id: String,
+    /// The id that the server's next hello gives.
+    pub(super) next_session_id: String,
+    /// Whether it said hello on its latest connection.
+    pub(super) says_hello: bool,
+    /// Whether `initialize` was sent on this link.
+    pub(super) initialized: bool,
+    /// The keep-alive that it promised, in seconds; none over WebSocket.
+    pub(super) keep_alive: Option<u16>,
+    /// Requests of this link without an answer, by their place in the transcript.
+    pub(super) given_up: HashMap<u64, GivenUp>,
+    /// Messages of this link whose acknowledgement has not come yet.
+    pub(super) unacknowledged: usize,
+}
+
+/// What is known of the device.
+#[derive(Default)]
+pub(super) struct KnownDevice {
+    /// What it said of itself when it asked for its configuration.
+    pub(super) identity: Option<Identity>,
+    pub(super) facts: Facts,
+    /// The ordinary tools, as it listed them when it got known.
+    pub(super) tools: Vec<Value>,
+    /// Which of them may be called.
+    pub(super) permission: Permission,
+    /// What its status told when it got known.
+    pub(super) status: Option<Value>,
+    /// `serverInfo` of the first `initialize` answer.
+    pub(super) server: Option<(String, String)>,
+    /// Whether it accepts no `initialize` without `capabilities.vision`.
+    pub(super) insists_on_vision: bool,
+    /// Whether it is a board, or may be one.
+    pub(super) silicon: bool,
+    pub(super) console: ConsoleView,
+}
+
+/// What the console has shown so far.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct ConsoleView {
+    /// There is one: a line came.
+    pub(super) attached: bool,
+    /// Lines of the MCP server.
+    pub(super) mcp: bool,
+    /// The list of tools that a boot prints.
+    pub(super) tools: bool,
+}
+
+/// What the device is told.
+pub(super) struct Terms {
+    /// Whether it has got its configuration.
+    pub(super) bootstrapped: bool,
+    /// The version of the framing of binary messages that it is told with it.
+    pub(super) offered_version: u8,
+    /// Whether it was told what to present over MQTT.
+    pub(super) told: bool,
+    /// Whether strangers can dial, too.
+    pub(super) exposed: bool,
+    /// Variables for scenarios that are known before the device is.
+    pub(super) variables: Vec<(&'static str, String)>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            bootstrapped: false,
+            offered_version: USUAL_BINARY_VERSION,
+            told: false,
+            exposed: false,
+            variables: Vec::new(),
+        }
+    }
+}
+
+/// Where entries are written, and what they are stamped with.
+pub(super) struct Transcript {
+    pub(super) recorder: Recorder,
+    pub(super) began: Instant,
+    pub(super) seq: u64,
+    pub(super) case: Arc<str>,
+    /// Packets of audio that it tells of.
+    pub(super) audio_told: u64,
+}
+
+impl Transcript {
+    /// An empty one, that begins now.
+    pub(super) fn new(recorder: Recorder) -> Self {
+        Self { recorder, began: Instant::now(), seq: 0, case: "".into(), audio_told: 0 }
+    }
+}
+
+/// How much the device has sent, for limits on it; but for the last, since the case began.
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    /// Messages that nothing asked for.
+    pub(super) unasked: usize,
+    /// Bytes of messages.
+    pub(super) bytes: usize,
+    /// Lines of the console.
+    pub(super) lines: usize,
+    /// Responses that belong to no message that waited for one.
+    pub(super) unmatched: u64,
+}
+
+impl Received {
+    /// Counts anew what a device may send unasked.
+    pub(super) fn count_anew(&mut self) {
+        (self.unasked, self.bytes, self.lines) = (0, 0, 0);
+    }
+}
+
+/// How long some things are waited for. It shrinks once one of them did not come.
+#[derive(Debug)]
+pub(super) struct Patience {
+    /// A line of the console.
+    pub(super) console: Duration,
+    /// The acknowledgement of a message that is answered.
+    pub(super) acknowledgement: Duration,
+    /// How often this case may wait once more for answers that it gave up in a hurry.
+    pub(super) looks: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { console: CONSOLE_PATIENCE, acknowledgement: ACKNOWLEDGEMENT_PATIENCE, looks: LOOKS }
+    }
+}
+
+/// What the bench does to the device.
+#[derive(Debug, Default)]
+pub(super) struct BenchState {
+    /// What broke for good, if anything did.
+    pub(super) trouble: Option<String>,
+    /// Whether it took the device away, and the device was not brought up afresh since.
+    pub(super) taken: bool,
+    /// Whether that was in this case, which is spoilt then.
+    pub(super) spoilt: bool,
+    /// Whether the console told of a panic or reset in this case.
+    pub(super) crashed: bool,
+    /// Whether its power was taken away on purpose. What its console shows then is no sign of life.
+    pub(super) is_off: bool,
+}
+
+/// What became of a device that did not answer.
+#[derive(Debug)]
+pub(super) struct Silence {
+    /// How many cases in a row found no device.
+    pub(super) dead: usize,
+    /// Why the rest is not run, once it is given up.
+    pub(super) why: &'static str,
+    /// How many silent cases were tried once more.
+    pub(super) confirmed: usize,
+}
+
+impl Default for Silence {
+    fn default() -> Self {
+        Self {
+            dead: 0,
+            why: "the device could not be reached in three cases in a row",
+            confirmed: 0,
+        }
+    }
+}
+
+/// What the generated inputs of a run share.
+#[derive(Default)]
+pub(super) struct PropertyRun<'a, 'r> {
+    /// How many calls with effects they have made.
+    pub(super) spent: u64,
+    /// The latest inputs.
+    pub(super) recent: VecDeque<Case>,
+    /// What tells their failures from others.
+    pub(super) told: Vec<FailureSignature>,
+    /// How long failures were followed.
+    pub(super) followed: Duration,
+    /// Where failures are made small, if not on the device itself.
+    pub(super) surrogate: Option<Box<Surrogate<'a, 'r>>>,
+}

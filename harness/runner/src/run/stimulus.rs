@@ -1,0 +1,326 @@
+//! Carrying out the steps of a scenario. Nothing here judges: what came is in the transcript.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::step::{self, StepKind, beside};
+use mcp_hil_core::transcript::{Mark, Role};
+use mcp_hil_core::wire::{Frame, outbound};
+use mcp_hil_scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
+use serde_json::{Value, json};
+
+use super::bring_up::with_vision;
+use super::link::Dialing;
+use super::session::{Exchange, Manner, Session};
+use super::settle::reads_status;
+
+impl Session {
+    /// Carries out a case from its first step to its last, or until the device is gone.
+    pub(super) async fn carry_out(&mut self, case: &Case, dialing: &mut Dialing) -> Exchange {
+        let mut scope = Scope::new(self.device.facts.variables.clone());
+        for flat in case.flatten() {
+            scope.set("session", self.connection.session_id.clone().into());
+            let Ok(mut inner) = scope.with(&flat.row) else {
+                continue;
+            };
+            let end = self.step(flat.step, &flat.at, &mut inner, dialing).await;
+            for name in flat.step.bind.keys() {
+                if let Some(value) = inner.get(name) {
+                    scope.set(name, value.clone());
+                }
+            }
+            match end {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
+        Exchange::Settled
+    }
+
+    async fn step(
+        &mut self,
+        step: &Step,
+        at: &Arc<str>,
+        scope: &mut Scope,
+        dialing: &mut Dialing,
+    ) -> Exchange {
+        match &step.action {
+            Action::Send(outgoing) => self.say(step, outgoing, at, scope).await,
+            Action::List { with_user_tools, cursor } => {
+                self.walk(with_user_tools.as_ref(), cursor.as_ref(), at, scope).await
+            }
+            Action::Burst(steps) => self.burst(steps, at, scope).await,
+            Action::Disconnect { after } => {
+                self.send_all(after, at, scope).await;
+                self.drop_link("the case asks for it");
+                if self.reconnect(at, dialing).await { Exchange::Settled } else { Exchange::Gone }
+            }
+            Action::Reboot => self.reboot(at, dialing).await,
+            Action::Configure { version } => {
+                self.offer(*version);
+                match self.restart(at, dialing).await {
+                    true => Exchange::Settled,
+                    false => Exchange::Gone,
+                }
+            }
+            Action::Close => {
+                dialing.said_goodbye();
+                self.close_link(at).await
+            }
+            Action::KeepAlive => {
+                self.wait_for_keep_alive(at).await;
+                Exchange::Settled
+            }
+            Action::Audio { listen_ms } => {
+                let end = match listen_ms.map(Duration::from_millis) {
+                    Some(time) => self.listen(at, time).await,
+                    None => self.wait_for_audio(at).await,
+                };
+                self.tell_how_audio_stands(at);
+                end
+            }
+            Action::Console { pattern } => {
+                if let Ok(pattern) = scope.fill_text(pattern)
+                    && let Ok(pattern) = regex::Regex::new(&pattern)
+                {
+                    self.wait_for_console(at, &pattern).await;
+                }
+                Exchange::Settled
+            }
+            // Tables are unrolled before.
+            Action::Each { .. } => Exchange::Settled,
+        }
+    }
+
+    /// Sends a step's message and binds what its answer brings.
+    async fn say(
+        &mut self,
+        step: &Step,
+        outgoing: &Outgoing,
+        at: &Arc<str>,
+        scope: &mut Scope,
+    ) -> Exchange {
+        let frame = match self.fill(outgoing, scope) {
+            Ok(frame) => frame,
+            // A value that an earlier answer should have brought.
+            Err(missing) => return self.skip(at, &missing),
+        };
+        let mut end = match step.bind.is_empty() || !reads_status(outgoing) {
+            true => Exchange::Settled,
+            false => self.wait_until_still(at).await,
+        };
+        if end == Exchange::Settled {
+            end = self.guarded(step, outgoing, at, frame, scope).await;
+        }
+        if !step.bind.is_empty()
+            && let Some(view) = self.judge.answer_view(&self.judge.settled(at))
+        {
+            for (name, pointer) in &step.bind {
+                if let Some(value) = view.pointer(pointer) {
+                    scope.set(name, value.clone());
+                }
+            }
+        }
+        end
+    }
+
+    /// Walks the pages of a list of tools.
+    async fn walk(
+        &mut self,
+        with_user_tools: Option<&Value>,
+        cursor: Option<&Value>,
+        at: &Arc<str>,
+        scope: &Scope,
+    ) -> Exchange {
+        let fill = |value: Option<&Value>| value.map(|value| scope.fill(value)).transpose();
+        match (fill(with_user_tools), fill(cursor)) {
+            (Ok(flag), Ok(cursor)) => match self.list(at, flag, cursor).await {
+                Ok(_) => Exchange::Settled,
+                Err(end) => end,
+            },
+            (Err(missing), _) | (_, Err(missing)) => self.skip(at, &missing),
+        }
+    }
+
+    /// Leaves a step out for which a value is missing.
+    fn skip(&mut self, at: &Arc<str>, missing: &Missing) -> Exchange {
+        self.mark(at, Mark::Skipped { why: missing.to_string() });
+        Exchange::Settled
+    }
+
+    /// Sends a step's message; where the step must not change the device, its settings are read
+    /// before and after.
+    async fn guarded(
+        &mut self,
+        step: &Step,
+        outgoing: &Outgoing,
+        at: &Arc<str>,
+        frame: Frame,
+        scope: &Scope,
+    ) -> Exchange {
+        let watched = step.unchanged.is_some() && self.device.facts.capabilities.contains("status");
+        if watched {
+            match self.read_before(&beside(at, StepKind::Before)).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
+        let unmatched = self.received.unmatched;
+        let end = self.exchange(at, Role::Stimulus, frame, manner(step)).await;
+        if step.acknowledged {
+            self.wait_for_acknowledgement(at).await;
+        }
+        // The exchange with a ping has ended with its pong, and there is no other answer.
+        let ping = matches!(step.action, Action::Send(Outgoing::Ping));
+        if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
+            self.wait_for_answer(at, unmatched).await;
+        }
+        if end == Exchange::Settled && !watched && reads_status(outgoing) {
+            return self.settle_step(step, at, scope).await;
+        }
+        if watched && end == Exchange::Settled {
+            let (before, after) = (beside(at, StepKind::Before), beside(at, StepKind::After));
+            let end = match self.read_after(&before, &after).await {
+                Exchange::Settled => self.confirm_change(step, outgoing, at, scope).await,
+                other => other,
+            };
+            return match end {
+                Exchange::Ignored => Exchange::Settled,
+                other => other,
+            };
+        }
+        end
+    }
+
+    async fn burst(&mut self, steps: &[Step], at: &Arc<str>, scope: &Scope) -> Exchange {
+        let began = Instant::now();
+        let (open, rest) = self.send_all(steps, at, scope).await;
+        if self.connection.link.is_none() {
+            return Exchange::Gone;
+        }
+        let (left, under_other_ids) = self.wait_for_all(at, &open).await;
+        for (seq, at, duty) in open {
+            if !left.contains(&seq) {
+                continue;
+            }
+            if self.connection.link.is_none() {
+                return Exchange::Gone;
+            }
+            if self.is_interrupted() {
+                return Exchange::Interrupted;
+            }
+            if !under_other_ids {
+                self.give_up(seq, &duty, began);
+            }
+            let end = self.fence(&at, &duty, began).await;
+            if !self.judge.is_answered(&at) {
+                self.no_answer(&at, began);
+                self.conversation.missed();
+            }
+            if end != Exchange::Settled {
+                return end;
+            }
+        }
+        // Whatever is expected of the others comes before the answer to a fence, or soon after it where
+        // the device does not answer in turn.
+        for (at, duty, wants_answer) in rest {
+            let unanswered = !self.judge.is_answered(&at);
+            if unanswered
+                && let other @ (Exchange::Silent | Exchange::Gone | Exchange::Interrupted) =
+                    self.fence(&at, &duty, began).await
+            {
+                return other;
+            }
+            if unanswered && wants_answer {
+                self.wait_for_answer(&at, self.received.unmatched).await;
+            }
+        }
+        Exchange::Settled
+    }
+
+    /// Sends the messages of steps back to back. Gives the ones that are owed an answer, and those of
+    /// the others of which something is expected.
+    async fn send_all(
+        &mut self,
+        steps: &[Step],
+        at: &Arc<str>,
+        scope: &Scope,
+    ) -> (Vec<(u64, Arc<str>, Duty)>, Vec<(Arc<str>, Duty, bool)>) {
+        let (mut open, mut rest) = (Vec::new(), Vec::new());
+        for (index, step) in steps.iter().enumerate() {
+            let Action::Send(outgoing) = &step.action else {
+                continue;
+            };
+            let Ok(frame) = self.fill(outgoing, scope) else {
+                continue;
+            };
+            let at = step::message(at, index);
+            let Some(seq) = self.send(&at, Role::Stimulus, frame, manner(step)).await else {
+                break;
+            };
+            let duty = self.judge.duty().clone();
+            if duty.owes == Owes::Answer {
+                open.push((seq, at, duty));
+            } else if !step.expect.is_empty() {
+                let wants_answer = step.expect.iter().any(Expect::wants_answer);
+                rest.push((at, duty, wants_answer));
+            }
+        }
+        (open, rest)
+    }
+
+    /// The frame of a step with all variables filled in.
+    pub(super) fn fill(&mut self, outgoing: &Outgoing, scope: &Scope) -> Result<Frame, Missing> {
+        let mut scope = scope.clone();
+        let fresh = self.conversation.fresh_id();
+        scope.set("id", fresh.into());
+        let optional =
+            |value: &Option<Value>| value.as_ref().map(|value| scope.fill(value)).transpose();
+        let name = |method: &Value| -> Result<String, Missing> {
+            Ok(match scope.fill(method)? {
+                Value::String(text) => text,
+                other => other.to_string(),
+            })
+        };
+        let payload = match outgoing {
+            Outgoing::Request { method, params, id } => {
+                let id = optional(id)?.unwrap_or_else(|| fresh.into());
+                let (method, mut params) = (name(method)?, optional(params)?);
+                if self.device.insists_on_vision && method == "initialize" {
+                    // Without it the case would only show once more what is known of the device.
+                    params = with_vision(params);
+                }
+                outbound::request(&id, &method, params.as_ref()).to_string()
+            }
+            Outgoing::Status => {
+                let params =
+                    json!({"name": mcp_hil_core::capability::STATUS_TOOL, "arguments": {}});
+                outbound::request(&fresh.into(), "tools/call", Some(&params)).to_string()
+            }
+            Outgoing::Notify { method, params } => {
+                outbound::notification(&name(method)?, optional(params)?.as_ref()).to_string()
+            }
+            Outgoing::Payload(payload) => scope.fill(payload)?.to_string(),
+            Outgoing::PayloadText(text) => scope.fill_text(text)?,
+            Outgoing::Envelope(envelope) => {
+                return Ok(Frame::Text(scope.fill(envelope)?.to_string()));
+            }
+            Outgoing::Text(text) => return Ok(Frame::Text(scope.fill_text(text)?)),
+            Outgoing::Binary(hex) => {
+                return Ok(Frame::Binary(mcp_hil_core::wire::from_hex(hex).unwrap_or_default()));
+            }
+            Outgoing::Ping => return Ok(Frame::Ping(format!("mcp-hil {fresh}").into_bytes())),
+        };
+        Ok(self.envelope(&payload))
+    }
+}
+
+/// How a step wants its message sent.
+pub(super) fn manner(step: &Step) -> Manner {
+    match step.fragment {
+        Some(bytes) => Manner::Pieces(bytes),
+        None if step.acknowledged => Manner::Acknowledged,
+        None => Manner::Plain,
+    }
+}
