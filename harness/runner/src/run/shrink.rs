@@ -24,11 +24,11 @@ const MOST_STEPS: u32 = 60;
 /// How many of them are kept for leaving messages out.
 const MOST_LEFT_OUT: usize = 20;
 
-/// How long they may take together.
-const LONGEST: Duration = Duration::from_secs(5);
+/// Which part of `--max-time` they may take together: a twelfth, which is 5 s by default.
+const LONGEST: u32 = 12;
 
 /// The same where another property was followed to such a failure: most likely it has the same cause.
-const LONGEST_AGAIN: Duration = Duration::from_secs(1);
+const LONGEST_AGAIN: u32 = 60;
 
 /// How long they may take when the property's share of the time is over.
 const SHORTEST: Duration = Duration::from_millis(500);
@@ -103,10 +103,11 @@ impl DutRun<'_, '_> {
     ) -> Search {
         let now = Instant::now();
         // All failures together have a share of the time, too.
-        let left = (self.plan.generation.max_time / SHARE).saturating_sub(self.properties.followed);
+        let all = self.plan.generation.max_time;
+        let left = (all / SHARE).saturating_sub(self.properties.followed);
         let longest = match self.properties.told.iter().any(|known| known.is_of(found)) {
-            true => LONGEST_AGAIN,
-            false => LONGEST,
+            true => all / LONGEST_AGAIN,
+            false => all / LONGEST,
         };
         // What a restart by command leaves behind, a fresh session does not take away.
         let rebooted = self.properties.recent.iter().any(Case::restarts) || input.restarts();
