@@ -120,13 +120,14 @@ pub(crate) trait StepExt: Sized {
 
 impl StepExt for Step {
     fn answer(mut self, requirement: Id, answer: Answer) -> Self {
-        self.expect.push(Expect { answer: Some(answer), ..nothing(requirement) });
+        self.expect.push(Expect { answer: Some(answer), ..Expect::of(requirement) });
         self
     }
 
     fn shows(mut self, requirement: Id, at: &str, pattern: Value) -> Self {
         let matcher = Matcher::new(pattern).expect("a pattern in order");
-        self.expect.push(Expect { parts: vec![(at.to_owned(), matcher)], ..nothing(requirement) });
+        self.expect
+            .push(Expect { parts: vec![(at.to_owned(), matcher)], ..Expect::of(requirement) });
         self
     }
 
@@ -141,13 +142,13 @@ impl StepExt for Step {
     fn if_error(mut self, requirement: Id, pattern: Value) -> Self {
         self.expect.push(Expect {
             if_error: Some(Matcher::new(pattern).expect("a pattern in order")),
-            ..nothing(requirement)
+            ..Expect::of(requirement)
         });
         self
     }
 
     fn lives(mut self, requirement: Id) -> Self {
-        self.expect.push(Expect { alive: true, ..nothing(requirement) });
+        self.expect.push(Expect { alive: true, ..Expect::of(requirement) });
         self
     }
 
@@ -192,18 +193,6 @@ fn spell(method: &Value, params: &Value, id: &str) -> String {
         None => params.to_string(),
     };
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#)
-}
-
-fn nothing(requirement: Id) -> Expect {
-    Expect {
-        requirement,
-        answer: None,
-        parts: Vec::new(),
-        if_error: None,
-        if_bound: false,
-        schema: None,
-        alive: false,
-    }
 }
 
 /// One of these, simplest first.

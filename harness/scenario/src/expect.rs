@@ -116,15 +116,7 @@ fn expectation(value: Value, catalogue: &Catalogue) -> Result<Expect, Wrong> {
 
 /// A requirement alone, that a console line shows.
 pub(super) fn shown(slug: &str, catalogue: &Catalogue) -> Result<Expect, Wrong> {
-    Ok(Expect {
-        requirement: requirement(slug, catalogue)?,
-        answer: None,
-        parts: Vec::new(),
-        if_error: None,
-        if_bound: false,
-        schema: None,
-        alive: false,
-    })
+    requirement(slug, catalogue).map(Expect::of)
 }
 
 /// The requirement of a slug.

@@ -174,13 +174,24 @@ pub struct Expect {
 }
 
 impl Expect {
+    /// A requirement alone, of which nothing is expected yet.
+    pub fn of(requirement: Id) -> Self {
+        Self {
+            requirement,
+            answer: None,
+            parts: Vec::new(),
+            if_error: None,
+            if_bound: false,
+            schema: None,
+            alive: false,
+        }
+    }
+
     /// Whether it holds only when an answer has come.
     pub fn wants_answer(&self) -> bool {
         matches!(self.answer, Some(Answer::Result | Answer::Error | Answer::Any))
     }
-}
 
-impl Expect {
     /// Whether it looks at what an answer says, beyond the answer's kind.
     pub fn looks_inside(&self) -> bool {
         !self.parts.is_empty() || self.if_error.is_some() || self.schema.is_some()

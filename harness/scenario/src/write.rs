@@ -513,15 +513,7 @@ rules = ["xiaozhi"]
     #[test]
     fn a_console_step_keeps_its_requirement() {
         let mut step = of(Action::Console { pattern: "^Set output volume to ".into() });
-        step.expect = vec![Expect {
-            requirement: Id::IdsZero,
-            answer: None,
-            parts: Vec::new(),
-            if_error: None,
-            if_bound: false,
-            schema: None,
-            alive: false,
-        }];
+        step.expect = vec![Expect::of(Id::IdsZero)];
         let case = case(vec![step]);
         assert_eq!(again(&case), case);
     }
