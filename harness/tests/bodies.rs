@@ -11,7 +11,7 @@ mod support;
 use mcp_hil_core::transcript::{Entry, Role, What, read_jsonl};
 use rstest::rstest;
 use serde_json::Value;
-use support::{Place, chip_image, qemu};
+use support::{Place, chip_image, qemu, virt_image};
 
 fn vectors() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../firmware/vectors/session.json");
@@ -177,6 +177,8 @@ fn a_process(#[values("websocket", "mqtt")] transport: &str) {
 #[rstest]
 fn an_image_in_stock_qemu(#[values("websocket", "mqtt")] transport: &str) {
     if qemu() {
+        // Building it may take longer than any run.
+        virt_image();
         hold_to_the_vectors(&["qemu"], transport);
     }
 }
@@ -264,6 +266,7 @@ fn a_process_has_a_largest_message(#[values("websocket", "mqtt")] transport: &st
 #[rstest]
 fn an_image_in_stock_qemu_has_a_largest_message(#[values("websocket", "mqtt")] transport: &str) {
     if qemu() {
+        virt_image();
         hold_to_the_largest_message(&["qemu"], transport);
     }
 }

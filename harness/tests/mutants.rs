@@ -31,7 +31,7 @@ fn run(name: &str, arguments: &[&str]) -> Record {
         .env_remove("GITHUB_STEP_SUMMARY")
         .args(["run", "--dut", "native"])
         .args(["--rules", "xiaozhi", "--rules", "jsonrpc-2.0", "--rules", "mcp-2024-11-05"])
-        .args(["--seed", "1", "--format", "json", "--out"])
+        .args(["--seed", "1", "--no-confirm", "--format", "json", "--out"])
         .arg(&out)
         .args(arguments)
         .output()

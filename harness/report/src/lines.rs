@@ -1,5 +1,7 @@
 //! The words that all reports use for a case and for a finding.
 
+use std::borrow::Cow;
+
 use mcp_hil_core::catalogue::{Catalogue, Level, Requirement};
 use mcp_hil_core::verdict::{Finding, Verdict};
 
@@ -152,9 +154,10 @@ pub fn evidence(
 
 /// What was expected and what came, with what was said before and beside it.
 fn seen(finding: &Finding, limit: usize) -> Vec<(&'static str, String)> {
+    let message = |text: &str| clean::line(&without_envelope(text, &finding.requirement), limit);
     let mut rows = vec![
         ("expected", clean::line(&finding.expected, limit)),
-        ("received", or_nothing(clean::line(&finding.received, limit))),
+        ("received", or_nothing(message(&finding.received))),
     ];
     rows.extend(finding.places.iter().map(|place| ("where", clean::line(place, limit))));
     let label = |at| if at == 0 { "console" } else { "" };
@@ -162,8 +165,30 @@ fn seen(finding: &Finding, limit: usize) -> Vec<(&'static str, String)> {
     let console = finding.console.iter().filter(|line| line.trim() != finding.received.trim());
     let console = console.enumerate();
     rows.extend(console.map(|(at, line)| (label(at), clean::line(line, limit.min(CONSOLE)))));
-    rows.extend(finding.sent.iter().map(|sent| ("sent", clean::line(sent, limit))));
+    rows.extend(finding.sent.iter().map(|sent| ("sent", message(sent))));
     rows
+}
+
+/// Areas whose findings are about the envelope, or may be.
+const ABOUT_ENVELOPES: [&str; 4] = ["envelope.", "session.", "hello.", "robustness."];
+
+/// A text without the usual envelope of a message at its end, where the finding is not about that: the JSON-RPC message
+/// inside is what is to be read, and the transcript has the whole.
+fn without_envelope<'a>(text: &'a str, slug: &str) -> Cow<'a, str> {
+    const SESSION: &str = r#"{"session_id":""#;
+    const PAYLOAD: &str = r#"","type":"mcp","payload":"#;
+    if ABOUT_ENVELOPES.iter().any(|area| slug.starts_with(area)) {
+        return Cow::Borrowed(text);
+    }
+    let payload = || {
+        let (before, envelope) = text.split_once(SESSION)?;
+        let (session, payload) = envelope.split_once(PAYLOAD)?;
+        let is_plain = session.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        let payload = payload.strip_suffix('}')?;
+        let is_whole = serde_json::from_str::<serde_json::Map<_, _>>(payload).is_ok();
+        (is_plain && is_whole).then(|| Cow::Owned(format!("{before}{payload}")))
+    };
+    payload().unwrap_or(Cow::Borrowed(text))
 }
 
 /// The file of a transcript, and the entry in it that shows a finding.
@@ -175,8 +200,9 @@ fn place(file: &str, finding: &Finding, limit: usize) -> String {
 /// Most characters of a line of the console.
 const CONSOLE: usize = 120;
 
-/// Most cases of a cause that are named; `report.json` names all.
-const CASES_NAMED: usize = 6;
+/// Most cases of a cause that are named, and most requirements beside its first; `report.json` names all.
+const CASES_NAMED: usize = 4;
+const ALSO_NAMED: usize = 4;
 
 /// A cause as labelled lines, each text cut to `limit` characters.
 pub fn cause(cause: &Cause, catalogue: &Catalogue, limit: usize) -> Vec<(&'static str, String)> {
@@ -185,7 +211,7 @@ pub fn cause(cause: &Cause, catalogue: &Catalogue, limit: usize) -> Vec<(&'stati
     let mut rows = vec![("requirement", told)];
     rows.extend(seen(finding, limit));
     if !cause.also.is_empty() {
-        rows.push(("also broken", clean::visible(&cause.also.join(", ")).into_owned()));
+        rows.push(("also broken", clean::visible(&few(&cause.also, ALSO_NAMED)).into_owned()));
     }
     let several = cause.cases.iter().any(|case| case.transport != cause.transport);
     let names: Vec<String> = cause
@@ -416,4 +442,26 @@ pub fn tally<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<(&'a str, u
 
 fn or_nothing(text: String) -> String {
     if text.is_empty() { "nothing".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_usual_envelope_is_taken_away() {
+        let answer = r#"id 7: {"session_id":"0a-1","type":"mcp","payload":{"id":7}}"#;
+        assert_eq!(without_envelope(answer, "ids.echo"), r#"id 7: {"id":7}"#);
+        assert_eq!(without_envelope(answer, "envelope.type"), answer);
+        let others = [
+            r#"{"type":"mcp","payload":{"id":7},"session_id":"0a-1"}"#,
+            r#"{"session_id":"who","type":"mcp","payload":{"id":7}}"#,
+            r#"{"session_id":"0a-1","type":"mcp","payload":[7]}"#,
+            r#"{"session_id":"0a-1","type":"mcp","payload":{"id":7},"more":1}"#,
+            r#"{"session_id":"0a-1","type":"mcp","payload":{"id":7}"#,
+        ];
+        for other in others {
+            assert_eq!(without_envelope(other, "ids.echo"), other);
+        }
+    }
 }

@@ -32,17 +32,14 @@ const ACCEPT: &str = "`cargo insta review` shows changes and accepts intended on
 /// Most slugs that stand in a line of a case.
 const SLUGS_NAMED: usize = 3;
 
-/// How wide their list is at most, unless already one of them is wider.
-const SLUGS_WIDTH: usize = 30;
-
 /// How many cases that did not pass stand on a terminal, and how many of those that one thing spoils: the causes tell
 /// of all.
-const CASES_STAND: usize = 8;
-const ALIKE_STAND: usize = 3;
+const CASES_STAND: usize = 6;
+const ALIKE_STAND: usize = 2;
 
 /// Narrowest columns of devices and of cases, so that the lines of most runs look the same.
 const LINK_WIDTH: usize = 11;
-const CASE_WIDTH: usize = 27;
+const CASE_WIDTH: usize = 24;
 
 /// How the report looks.
 #[derive(Debug, Clone)]
@@ -224,18 +221,18 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         let status = Status::of(case);
         self.said.insert(key(case), status);
         self.remember_warnings(case, |_| true);
-        let room = self.page.room_after(20 + self.link_width + 2 + CASE_WIDTH + 2);
+        let room = self.room_beside(case);
         let (tail, below) = match status {
             Status::Pass | Status::Warn | Status::Known if self.is_brief() => return,
             Status::NotApplicable if !self.style.verbose => return,
             Status::Pass => (lines::shown(case), None),
-            Status::Warn => (slugs(case, Finding::is_warning), None),
+            Status::Warn => (slugs(case, room, Finding::is_warning), None),
             Status::Known => match &case.reason {
                 Some(reason) => (String::new(), Some(reason.as_str())),
-                None => (slugs(case, |finding| !finding.is_warning()), None),
+                None => (slugs(case, room, |finding| !finding.is_warning()), None),
             },
             // The end of the run tells each cause once, with its evidence.
-            Status::Fail => (slugs(case, |finding| finding.verdict == case.verdict), None),
+            Status::Fail => (slugs(case, room, |finding| finding.verdict == case.verdict), None),
             Status::NotApplicable | Status::Inconclusive | Status::Error => {
                 (String::new(), lines::reason(case))
             }
@@ -270,6 +267,12 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         }
     }
 
+    /// Columns that the line of a case has for what is said of it.
+    fn room_beside(&self, case: &CaseReport) -> usize {
+        let name = columns(&case.case).max(CASE_WIDTH);
+        self.page.room_after(20 + self.link_width + 2 + name + 2)
+    }
+
     /// Whether cases that passed need no line: on a terminal the line at its bottom counts them, and what is wrong must
     /// not be searched for.
     fn is_brief(&self) -> bool {
@@ -292,7 +295,8 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         let before = self.said.insert(key(case), status);
         self.remember_warnings(case, |finding| finding.late);
         let before = before.map_or("none", Status::word);
-        let slugs = slugs(case, |finding| finding.late && finding.verdict == case.verdict);
+        let late = |finding: &Finding| finding.late && finding.verdict == case.verdict;
+        let slugs = slugs(case, self.room_beside(case), late);
         // Each late answer revises the case again; what was said of it is said.
         let said = format!("{} {} {status:?} {slugs}", case.transport, case.case);
         if !self.revised.insert(said) {
@@ -411,14 +415,17 @@ fn key(case: &CaseReport) -> (String, String) {
     (lines::link(&case.dut, &case.transport), case.case.clone())
 }
 
-/// The slugs of some findings of a case, for its line.
-fn slugs(case: &CaseReport, wanted: impl Fn(&Finding) -> bool) -> String {
+/// The slugs of some findings of a case, as far as they have room in its line; their number where none has.
+fn slugs(case: &CaseReport, room: usize, wanted: impl Fn(&Finding) -> bool) -> String {
     let slugs: Vec<String> = lines::tally(case.findings.iter().filter(|finding| wanted(finding)))
         .into_iter()
-        .map(|(slug, _)| slug.to_owned())
+        .map(|(slug, _)| clean::visible(slug).into_owned())
         .collect();
-    // The line of a case ends with them, and has 80 columns.
-    let fits = |most: &usize| few(&slugs, *most).len() <= SLUGS_WIDTH;
-    let most = (1..=SLUGS_NAMED).rev().find(fits).unwrap_or(1);
-    clean::visible(&few(&slugs, most)).into_owned()
+    let named = (1..=SLUGS_NAMED).rev().map(|most| few(&slugs, most));
+    let mut fitting = named.filter(|text| columns(text) <= room);
+    match (&slugs[..], fitting.next()) {
+        (_, Some(text)) => text,
+        ([only], None) => only.clone(),
+        (all, None) => count(all.len(), "requirement"),
+    }
 }

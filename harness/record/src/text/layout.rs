@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Column at which labels begin.
-const LABEL_INDENT: usize = 13;
+const LABEL_INDENT: usize = 4;
 
 /// Width of the column of labels: the longest is `requirement`.
 const LABEL_WIDTH: usize = 13;
