@@ -2,7 +2,7 @@
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::parts::{Parts, mixed};
@@ -80,14 +80,15 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     let back = put_back(context);
     crowded(number, kinds)
         .prop_map(move |messages| {
-            let set: Vec<_> = messages.iter().filter_map(level).collect();
+            let is_set = messages.iter().any(sets_level);
+            let possible: Vec<_> = messages.iter().flat_map(possible_levels).collect();
             let mut steps = vec![step(Action::Burst(messages))];
-            if !set.is_empty() {
+            if is_set {
                 // Which of them came last is free; another level is not.
                 steps.push(steps::status().shows(
                     Id::VolumeSet,
                     "/json/audio_speaker/volume",
-                    json!({"$in": set}),
+                    json!({"$in": possible}),
                 ));
                 steps.push(back.clone());
             }
@@ -119,11 +120,47 @@ fn notify(method: &str) -> Step {
     step(Action::Send(Outgoing::Notify { method: method.into(), params: None }))
 }
 
-/// The level that a message sets with good reason.
-fn level(message: &Step) -> Option<serde_json::Value> {
+/// Whether a message sets a level with good reason.
+fn sets_level(message: &Step) -> bool {
+    let is_accepted = message.expect.iter().any(|expect| expect.answer == Some(Answer::Result));
+    is_accepted && !possible_levels(message).is_empty()
+}
+
+/// The levels that a message can lead to: the one that it sets with good reason, or what a device makes of one
+/// that it had to refuse. That it did not refuse it is told of that message, and not of the level.
+fn possible_levels(message: &Step) -> Vec<Value> {
     let Action::Send(Outgoing::Request { params: Some(params), .. }) = &message.action else {
-        return None;
+        return Vec::new();
     };
-    let accepted = message.expect.iter().any(|expect| expect.answer == Some(Answer::Result));
-    params.pointer("/arguments/volume").filter(|_| accepted).cloned()
+    match params.pointer("/arguments/volume") {
+        None => Vec::new(),
+        Some(Value::Null) => vec![json!(0)],
+        Some(Value::String(text)) => {
+            text.parse::<u8>().map(|level| json!(level)).into_iter().collect()
+        }
+        Some(level) => match level.as_f64() {
+            Some(number) if number > 100.0 => vec![json!(100), level.clone()],
+            Some(number) if number.fract() != 0.0 => {
+                vec![json!(number.floor()), json!(number.ceil()), level.clone()]
+            }
+            _ => vec![level.clone()],
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(json!({"volume": 48}), json!([48]))]
+    #[case(json!({"volume": 50.5}), json!([50.0, 51.0, 50.5]))]
+    #[case(json!({"volume": 101}), json!([100, 101]))]
+    #[case(json!({"volume": "50"}), json!([50]))]
+    #[case(json!({"volume": null}), json!([0]))]
+    #[case(json!({}), json!([]))]
+    fn what_had_to_be_refused_explains_a_level(#[case] arguments: Value, #[case] allowed: Value) {
+        assert_eq!(json!(possible_levels(&call(SET_VOLUME, arguments))), allowed);
+    }
 }

@@ -132,8 +132,9 @@ fn twice(
     let second = spelled(message, spelling, whole);
     if let Same::Result = same {
         first.bind.insert(name("result"), "/result".into());
-        let exact = json!({"$exact": kept("result")});
-        return vec![first, second.shows_as_bound(requirement, "/result", exact)];
+        // The order of tools is a matter of `list.stable`, and not of how the request is spelled.
+        let same = json!({"$unordered": kept("result")});
+        return vec![first, second.shows_as_bound(requirement, "/result", same)];
     }
     first.bind.insert(name("outcome"), "/outcome".into());
     let second = second.shows_as_bound(requirement, "/outcome", kept("outcome"));

@@ -126,7 +126,7 @@ fn same_first_page(params: Value) -> Op {
     let again = request("tools/list", params).answer(requirement, Answer::Result).shows(
         requirement,
         "/result/tools",
-        json!({"$exact": "${first}"}),
+        json!({"$unordered": "${first}"}),
     );
     vec![first, again]
 }
@@ -144,7 +144,7 @@ fn repeated(times: usize) -> Op {
     second.bind.insert("second".into(), "/result/tools".into());
     let mut op = vec![first, second];
     let same = |step: Step, name: &str| {
-        step.shows(Id::ListCursorRepeatable, "/result/tools", json!({"$exact": name}))
+        step.shows(Id::ListCursorRepeatable, "/result/tools", json!({"$unordered": name}))
     };
     op.extend((0..times).map(|_| same(page(), "${second}")));
     op.push(same(list().answer(Id::ListCursorRepeatable, Answer::Result), "${first}"));

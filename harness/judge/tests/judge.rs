@@ -124,6 +124,9 @@ const FENCE: &str = r#"> 0.fence {"jsonrpc":"2.0","id":8,"method":"ping"}"#;
 const FENCED: &str = r#"< {"jsonrpc":"2.0","id":8,"result":{}}"#;
 const STRING: &str = r#"> 0 {"jsonrpc":"2.0","id":"x-1","method":"ping"}"#;
 const NOTE: &str = r#"> 0 {"jsonrpc":"2.0","method":"notifications/x"}"#;
+const NULL_ID: &str = r#"> 1 {"jsonrpc":"2.0","id":null,"method":"ping"}"#;
+const NULL_ANSWER: &str = r#"< {"jsonrpc":"2.0","id":null,"result":{}}"#;
+const ID_LESS: &str = r#"> 1 {"jsonrpc":"2.0","method":"tools/call","params":{"name":"t"}}"#;
 const RAW: &str = "> 0 {\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"mcp_hil/\u{1}\"}";
 const BEHIND: &str = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"ping"}} {"id":5,"#;
 const TWICE: &str = r#"> 0 {"jsonrpc":"2.0","id":6,"id":5,"method":"ping"}"#;
@@ -162,6 +165,22 @@ const REFUSAL: &str = r#"< {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"me
 #[case::string_answered_as_number(
     &[STRING, r#"< {"jsonrpc":"2.0","id":0,"result":{}}"#, FENCE, FENCED],
     &["a/a ids.echo", "a/a ids.string-rejected"]
+)]
+#[case::null_answered_as_null(
+    &[PING, "? 0", FENCE, FENCED, NULL_ID, NULL_ANSWER],
+    &["a/a ids.null-rejected", "a/a jsonrpc.answer-required"]
+)]
+#[case::id_less_call_refused_after_a_dropped_request(
+    &[PING, "? 0", FENCE, FENCED, ID_LESS, REFUSAL],
+    &["a/a notifications.not-answered", "a/a jsonrpc.answer-required"]
+)]
+#[case::id_less_call_answered_after_a_dropped_string(
+    &[STRING, FENCE, FENCED, ID_LESS, NULL_ANSWER],
+    &["a/a notifications.not-answered"]
+)]
+#[case::request_beside_one_with_id_null(
+    &[PING, NULL_ID, NULL_ANSWER, "? 0", FENCE, FENCED],
+    &["a/a ids.echo"]
 )]
 #[case::note_answered(&[NOTE, REFUSAL, FENCE, FENCED], &["a/a notifications.not-answered"])]
 #[case::unasked(
@@ -563,30 +582,32 @@ fn a_start_by_the_harness_is_one_boot_whatever_is_logged_before_the_banner() {
 /// where only life is asked for, that is no answer to a notification.
 #[rstest]
 #[case::hard("robustness.long-string", &[])]
-#[case::ordinary("notifications.not-answered", &["properties/x notifications.not-answered"])]
+#[case::ordinary("notifications.not-answered", &["notifications.not-answered"])]
 fn what_is_too_hard_for_a_parser_may_be_refused(
-    #[case] requirement: &'static str,
+    #[case] requirement: &str,
     #[case] broken: &[&str],
 ) {
+    let step = format!(
+        "notify: {{method: notifications/x}}\n    expect: {{requirement: {requirement}, alive: true}}"
+    );
+    assert_eq!(found_with(requirement, &step, &[NOTE, REFUSAL, FENCE, FENCED]), broken);
+}
+
+/// What is broken when a case with this one step is played.
+fn found_with(requirement: &str, step: &str, lines: &[&str]) -> Vec<String> {
     let toml = format!(
         "[[requirement]]\nid = \"{requirement}\"\nlevel = \"MUST\"\ntext = \"t\"\nsource = \"s\"\n\
          section = \"1\"\nrules = [\"xiaozhi\"]\n"
     );
     let catalogue = Catalogue::load([("x.toml", toml.as_str())], RuleSet::DEFAULT).unwrap();
-    let text = format!(
-        "title: t\nsteps:\n  - notify: {{method: notifications/x}}\n    expect: {{requirement: {requirement}, alive: true}}\n"
-    );
+    let text = format!("title: t\nsteps:\n  - {step}\n");
     let case = Case::load("properties/x", "x.yaml", &text, &catalogue).unwrap();
     let mut play = Play::new();
-    play.next_case("properties/x").play(&[NOTE, REFUSAL, FENCE, FENCED]);
+    play.next_case("properties/x").play(lines);
     let outcome = play.judge.end_case(Some(&case), &Facts::default());
-    let found: BTreeSet<String> = outcome
-        .judgements
-        .iter()
-        .map(|judgement| format!("{} {}", judgement.case, judgement.requirement))
-        .collect();
-    let found: Vec<&str> = found.iter().map(String::as_str).collect();
-    assert_eq!(found, broken);
+    let found = outcome.judgements.iter();
+    let found = found.map(|judgement| judgement.requirement.to_string());
+    found.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// What the bench did is no device's; what broke on it is told of the case in which it broke.
@@ -606,6 +627,24 @@ fn trouble_of_the_bench_spoils_its_case_and_no_other() {
     play.judge.begin_case(&play.case);
     let outcome = play.judge.end_case(None, &Facts::default());
     assert_eq!(outcome.trouble, None);
+}
+
+/// A refusal that cannot be read is a fault of its frame: what was refused is not said to have been accepted.
+#[rstest]
+#[case::other("call.name-exact", &["envelope.json"])]
+#[case::its_own("errors.message-escaped", &["envelope.json", "errors.message-escaped"])]
+fn a_refusal_that_cannot_be_read_is_told_of_once(
+    #[case] requirement: &str,
+    #[case] broken: &[&str],
+) {
+    let step = format!(
+        "call: {{tool: x, arguments: {{}}, id: 7}}\n    expect: {{requirement: {requirement}, answer: refused}}"
+    );
+    let lines = [
+        r#"> 0 {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\n"}}"#,
+        r#"<< {"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"error":{"message":"no "x""}}}"#,
+    ];
+    assert_eq!(found_with(requirement, &step, &lines), broken);
 }
 
 /// The server says goodbye with a Close frame. Who answers it with his own and goes does well, and so does

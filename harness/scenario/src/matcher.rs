@@ -12,8 +12,18 @@ use mcp_hil_core::wire::same_value;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matcher(Value);
 
-const OPERATORS: [&str; 9] =
-    ["$any", "$type", "$in", "$match", "$range", "$exact", "$absent", "$not", "$contains"];
+const OPERATORS: [&str; 10] = [
+    "$any",
+    "$type",
+    "$in",
+    "$match",
+    "$range",
+    "$exact",
+    "$unordered",
+    "$absent",
+    "$not",
+    "$contains",
+];
 const TYPES: [&str; 7] = ["integer", "number", "string", "boolean", "object", "array", "null"];
 
 impl Matcher {
@@ -96,7 +106,9 @@ fn check(pattern: &Value) -> Result<(), Wrong> {
 
 fn check_operator(name: &str, operand: &Value) -> Result<(), Wrong> {
     match (name, operand) {
-        ("$any" | "$exact", _) | ("$absent", Value::Bool(_)) | ("$in", Value::Array(_)) => Ok(()),
+        ("$any" | "$exact" | "$unordered", _)
+        | ("$absent", Value::Bool(_))
+        | ("$in", Value::Array(_)) => Ok(()),
         ("$not" | "$contains", inner) => check(inner),
         ("$range", Value::Array(bounds)) if bounds.len() == 2 => Ok(()),
         ("$type", Value::String(name)) if TYPES.contains(&name.as_str()) => Ok(()),
@@ -162,6 +174,7 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
                 _ => false,
             }),
             ("$exact", Some(value)) => holds(same_value(operand, value)),
+            ("$unordered", Some(value)) => holds(same_unordered(operand, value)),
             ("$not", value) => holds(compare(operand, value, at).is_err()),
             ("$contains", Some(Value::Array(items))) => {
                 holds(items.iter().any(|item| compare(operand, Some(item), at).is_ok()))
@@ -185,6 +198,25 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
             holds(!pattern.is_object() && !pattern.is_array() && same_value(pattern, value))
         }
         (_, None) => Err(mismatch()),
+    }
+}
+
+/// Whether two values are equal when the order of elements in arrays does not count.
+fn same_unordered(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => {
+            let mut left: Vec<&Value> = b.iter().collect();
+            let mut takes = |one: &Value| {
+                let found = left.iter().position(|other| same_unordered(one, other));
+                found.map(|at| left.swap_remove(at)).is_some()
+            };
+            a.len() == b.len() && a.iter().all(&mut takes)
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let same = |(name, a)| b.get(name).is_some_and(|b| same_unordered(a, b));
+            a.len() == b.len() && a.iter().all(same)
+        }
+        _ => same_value(a, b),
     }
 }
 
@@ -224,6 +256,7 @@ fn describe(pattern: &Value) -> String {
         Some(("$range", Value::Array(bounds))) => format!("from {} to {}", bounds[0], bounds[1]),
         Some(("$not", inner)) => format!("not {}", describe(inner)),
         Some(("$contains", inner)) => format!("an array with an element {}", describe(inner)),
+        Some(("$unordered", operand)) => format!("{operand}, in any order"),
         Some((_, operand)) => format!("exactly {operand}"),
     }
 }
@@ -244,6 +277,10 @@ mod tests {
     #[case(json!({"$range": [0, 100]}), json!(101), false)]
     #[case(json!({"a": {"$absent": true}}), json!({}), true)]
     #[case(json!({"$exact": {"a": 1}}), json!({"a": 1, "b": 2}), false)]
+    #[case(json!({"$unordered": [{"a": [1, 2]}, 3]}), json!([3.0, {"a": [2, 1]}]), true)]
+    #[case(json!({"$unordered": {"a": 1}}), json!({"a": 1, "b": 2}), false)]
+    #[case(json!({"$unordered": [1, 1, 2]}), json!([1, 2, 2]), false)]
+    #[case(json!({"$unordered": [1, 2]}), json!([1, 2, 2]), false)]
     #[case(json!({"$not": {"$type": "string"}}), json!(1), true)]
     #[case(json!({"$contains": {"name": "x"}}), json!([{"name": "y"}, {"name": "x", "z": 1}]), true)]
     #[case(json!({}), json!("text"), false)]

@@ -28,6 +28,17 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => with_tools(defect(), FREEZER);
     "small-pages": "The pages have about 2000 bytes." => pages_of(defect(), 2000);
     "one-tool-pages": "Every page has one tool." => pages_of(defect(), 0);
+    "list-order-varies":
+        "The tools of a page come in a different order each time, as from a hash map." => {
+            let mut listings = 0;
+            method("tools/list").result(move |page| {
+                listings += 1;
+                if let Some(tools) = page["tools"].as_array_mut().filter(|all| !all.is_empty()) {
+                    let by = listings % tools.len();
+                    tools.rotate_left(by);
+                }
+            })
+        };
     "next-cursor-empty":
         "The last page has an empty nextCursor, as in the diagram of the MCP flow."
         => method("tools/list").result(|page| if page.get("nextCursor").is_none() {

@@ -11,7 +11,7 @@ use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Party, TargetEvent, What};
 use mcp_hil_core::verdict::{Evidence, Outcome};
-use mcp_hil_core::wire::{Frame, as_integer};
+use mcp_hil_core::wire::{Frame, Inbound, as_integer};
 use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Outgoing, Scope, Step};
 
 /// Codes of errors that a parser leads to: parse error and invalid request (JSON-RPC 2.0, section 5.1).
@@ -140,7 +140,10 @@ impl Judge<'_> {
                 self.lost(requirement, at);
                 continue;
             }
-            let judged = self.expect(expect, step, at, reply, scope);
+            let judged = match is_unreadable_refusal(expect, reply) {
+                true => None,
+                false => self.expect(expect, step, at, reply, scope),
+            };
             // The code of an error, say, is not what a variation has in common with its control.
             let holds = match expect.answer {
                 Some(answer) => Some(self.kind(answer, at, reply).is_ok()),
@@ -389,6 +392,17 @@ impl Judge<'_> {
             });
         }
     }
+}
+
+/// Whether a refusal may have come that cannot be read, because its frame is no JSON text. That it is none is told
+/// of the frame; `errors.message-escaped` is about just this.
+fn is_unreadable_refusal(expect: &Expect, reply: &Reply<'_>) -> bool {
+    let Reply::Broken(logged) = reply else {
+        return false;
+    };
+    matches!(logged.inbound, Some(Inbound::NotJson { .. } | Inbound::NotUtf8 { .. }))
+        && matches!(expect.answer, Some(Answer::Error | Answer::Refused))
+        && expect.requirement != Id::ErrorsMessageEscaped
 }
 
 fn owes_answer(log: &CaseLog, at: &str) -> bool {

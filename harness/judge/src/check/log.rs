@@ -100,6 +100,21 @@ impl CaseLog {
         }
     }
 
+    /// Where in the transcript the harness was done with an unanswered message: where it was given up or, with
+    /// `fences`, where a good request that followed it was answered.
+    pub(crate) fn done_with(&self, step: &str, fences: bool) -> Option<u64> {
+        let gives_up = |logged: &&Logged| {
+            logged.entry.step.as_deref() == Some(step)
+                && matches!(&logged.entry.what, What::Mark { mark: Mark::NoAnswer { .. } })
+        };
+        let given_up = self.entries.iter().find(gives_up).map(|logged| logged.entry.seq);
+        let fence = FENCES.iter().filter(|_| fences).filter_map(|fence| {
+            let sent = self.sent(&beside(step, *fence))?;
+            self.answers.get(&sent.entry.seq).map(|at| self.entries[*at].entry.seq)
+        });
+        given_up.into_iter().chain(fence).min()
+    }
+
     /// Whether a good request sent at a step was answered at all.
     pub(crate) fn answered(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))
@@ -163,8 +178,8 @@ impl CaseLog {
         })
     }
 
-    /// What the console said when the device broke down: a panic with what follows it, or the last lines before
-    /// the process ended.
+    /// What the console said when the device broke down: a panic with what follows it, the last stack trace from
+    /// the line that names its cause, or the last lines before the process ended.
     pub(crate) fn last_words(&self) -> Vec<String> {
         let mut lines: Vec<&str> = Vec::new();
         let mut panicked = false;
@@ -184,8 +199,13 @@ impl CaseLog {
                 break;
             }
         }
-        let from = lines.len().saturating_sub(LAST_WORDS);
-        lines[from..].iter().map(|line| (*line).to_owned()).collect()
+        let last = lines.len().saturating_sub(LAST_WORDS);
+        // The trace of a deep stack is longer than what is told, and its cause stands above it.
+        let begins = |at: &usize| !is_call(lines[*at]) && is_call(lines[*at + 1]);
+        let trace = (0..last).rev().find(begins);
+        let trace = trace.filter(|_| lines[last..].iter().any(|line| is_call(line)));
+        let from = trace.unwrap_or(last);
+        lines[from..].iter().take(LAST_WORDS).map(|line| (*line).to_owned()).collect()
     }
 
     /// Of a reading of the status that was repeated until it stood still, the name of the last one that was
@@ -204,6 +224,11 @@ impl CaseLog {
             _ => None,
         }
     }
+}
+
+/// Whether a line is one of a stack trace, as programs in JavaScript and for the JVM print it: `    at f (x.js:1:2)`.
+fn is_call(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ")
 }
 
 /// The settings in the answer to a reading of the status, as scenarios see it.
@@ -257,6 +282,7 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rstest::rstest;
 
     #[test]
     fn half_a_surrogate_pair_does_not_hide_the_rest_of_a_status() {
@@ -265,5 +291,29 @@ mod tests {
         let mut payload = Map::new();
         payload.insert("result".into(), content);
         assert_eq!(view(&payload)["json"]["volume"], 63);
+    }
+
+    /// A deep stack fills the console behind the line that says what went wrong.
+    #[rstest]
+    #[case::deep(&["W: x", "TypeError: x"], 30, 2, "TypeError: x")]
+    #[case::shallow(&["W: x", "TypeError: x"], 3, 2, "W: x")]
+    #[case::long_ago(&["TypeError: x", "    at f (a.js:1:2)"], 0, 8, "I: x")]
+    fn the_cause_of_a_stack_trace_is_told(
+        #[case] before: &[&str],
+        #[case] calls: usize,
+        #[case] after: usize,
+        #[case] first: &str,
+    ) {
+        let calls = std::iter::repeat_n("    at f (a.js:1:2)", calls);
+        let after = std::iter::repeat_n("I: x", after);
+        let mut log = CaseLog::default();
+        for line in before.iter().copied().chain(calls).chain(after) {
+            let what = What::Console { line: line.into() };
+            let entry = Entry { seq: 0, at_us: 0, case: "a/a".into(), step: None, what };
+            log.push(Logged { entry, inbound: None, answers: None, wrong_id: false });
+        }
+        let told = log.last_words();
+        assert_eq!(told[0], first, "{told:?}");
+        assert!(told.len() <= LAST_WORDS, "{told:?}");
     }
 }

@@ -62,12 +62,23 @@ impl Judge {
             // An error with id null belongs to a request or to what has no usable id; anything
             // else first of all to a good request that is missing its answer. Of several, the
             // latest is meant.
+            let before = || (0..left.len()).filter(|at| left[*at].seq < unmatched.seq);
+            // What had been given up, or was shown to be dropped, when something was sent that is no
+            // good request is not what an answer belongs to that came after both.
+            let odd = |at: &usize| left[*at].duty.owes != Owes::Answer;
+            let latest_odd = before().filter(odd).map(|at| left[at].seq).max();
+            let is_past = |open: &Open, fences: bool| {
+                let done = open.step.as_deref().and_then(|step| self.log.done_with(step, fences));
+                done.zip(latest_odd).is_some_and(|(done, odd)| done < odd)
+            };
             let rank = |open: &Open| match open.duty.owes {
+                Owes::Answer if is_past(open, false) => 3,
                 Owes::Answer => 0,
-                Owes::NoSuccess(_) | Owes::Nothing => usize::from(!refuses),
+                Owes::NoSuccess(_) | Owes::Nothing if refuses => 0,
+                Owes::NoSuccess(_) | Owes::Nothing if is_past(open, true) => 3,
+                Owes::NoSuccess(_) | Owes::Nothing => 1,
                 Owes::Silence(_) => 2,
             };
-            let before = || (0..left.len()).filter(|at| left[*at].seq < unmatched.seq);
             // What an id becomes in a number that is too small for it tells whose it was.
             let cut =
                 |open: &Open| open.duty.id.as_ref().is_some_and(|id| leads_to(id, &unmatched.id));
