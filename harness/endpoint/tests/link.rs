@@ -270,12 +270,12 @@ async fn an_end_inside_a_frame_is_told() {
 }
 
 #[tokio::test]
-async fn a_rude_reset_is_told() {
+async fn a_reset_is_an_end_like_any_other() {
     let (mut link, client) = connected_raw().await;
     client.set_zero_linger().unwrap();
     drop(client);
     let lost = recv(&mut link).await.unwrap_err();
-    assert_eq!(lost.to_string(), "the device reset the TCP connection");
+    assert_eq!(lost.to_string(), "the device closed TCP without a Close frame");
 }
 
 #[tokio::test]

@@ -181,9 +181,7 @@ impl MqttLink {
             return Ok(());
         }
         match self.stream.try_read_buf(&mut self.input) {
-            Ok(0) if self.input.is_empty() => {
-                Err(LinkLost::Closed("the device closed TCP without DISCONNECT".to_owned()))
-            }
+            Ok(0) if self.input.is_empty() => Err(LinkLost::Closed(GONE.to_owned())),
             Ok(0) => {
                 Err(LinkLost::Closed("the device closed TCP in the middle of a packet".to_owned()))
             }
@@ -422,10 +420,12 @@ fn broke(what: String) -> LinkLost {
     LinkLost::Protocol { transport: "MQTT", what }
 }
 
+/// How a connection ends that the device closes or resets: which of them is a matter of what it had not read yet.
+const GONE: &str = "the device closed TCP without DISCONNECT";
+
 fn why(error: &io::Error) -> LinkLost {
     LinkLost::Closed(match error.kind() {
-        io::ErrorKind::ConnectionReset => "the device reset the TCP connection".to_owned(),
-        io::ErrorKind::BrokenPipe => "the device closed TCP".to_owned(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => GONE.to_owned(),
         _ => format!("the TCP connection failed: {error}"),
     })
 }

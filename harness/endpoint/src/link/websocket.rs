@@ -173,16 +173,15 @@ impl WebSocketLink {
 
     fn why(&self, error: WsError) -> LinkLost {
         let closed = |how: &str| LinkLost::Closed(how.to_owned());
+        // Whether a device that dies closes or resets is a matter of what it had not read yet, and no other defect.
+        let gone = || match self.socket.get_ref().inside_frame() {
+            true => closed("the device closed TCP in the middle of a frame"),
+            false => closed("the device closed TCP without a Close frame"),
+        };
         let broke = |what: String| LinkLost::Protocol { transport: "WebSocket", what };
         match error {
             WsError::Capacity(_) => LinkLost::too_long(),
-            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                if self.socket.get_ref().inside_frame() {
-                    closed("the device closed TCP in the middle of a frame")
-                } else {
-                    closed("the device closed TCP without a Close frame")
-                }
-            }
+            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => gone(),
             // The tap hides which kind the new message was of.
             WsError::Protocol(ProtocolError::ExpectedFragment(_)) => {
                 broke("a new message began before the fragmented one was complete".to_owned())
@@ -193,8 +192,7 @@ impl WebSocketLink {
                 broke("the reason in its Close frame is not valid UTF-8".to_owned())
             }
             WsError::Io(error) => match error.kind() {
-                io::ErrorKind::ConnectionReset => closed("the device reset the TCP connection"),
-                io::ErrorKind::BrokenPipe => closed("the device closed TCP"),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => gone(),
                 _ => LinkLost::Closed(format!("the TCP connection failed: {error}")),
             },
             WsError::ConnectionClosed | WsError::AlreadyClosed => {
