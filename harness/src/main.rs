@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         Command::Coverage(args) => coverage::coverage(&args).map(print),
         Command::Clean(args) => clean::clean(&args).map(print),
         Command::Firmware(FirmwareCommand::Build(args)) => firmware::build(&args).map(print),
+        Command::Firmware(FirmwareCommand::Host(args)) => firmware::host(&args).map(print),
         Command::Firmware(FirmwareCommand::Image(args)) => firmware::image(&args).map(print),
         Command::Firmware(FirmwareCommand::Nvs(args)) => firmware::nvs(&args).map(print),
         Command::Flash(args) => flash::flash(&args, bar()).map(print),

@@ -255,7 +255,7 @@ fn a_shard_whose_bench_failed_makes_the_joined_run_an_error_of_the_bench() {
 #[test]
 fn a_shard_needs_a_seed_and_a_device() {
     let place = Place::new();
-    let refused = place.hil(["run", "--shard", "1/2"]).end().exits(2);
+    let refused = place.hil(["run", "--shard", "1/2"]).without_env("MCP_HIL_SEED").end().exits(2);
     assert!(refused.stderr.contains("without `--seed`"), "{refused}");
     let refused = place.hil(["run", "--seed", "1", "--shard", "3/2"]).end().exits(2);
     assert!(refused.stderr.contains("such as `2/3`"), "{refused}");

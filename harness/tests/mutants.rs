@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_hil::self_test::{Kill, kills};
+use mcp_hil::self_test::{Kill, LINGER, kills};
 use mcp_hil_core::catalogue::{Catalogue, Level, RuleSet};
 use mcp_hil_record::Record;
 
@@ -151,6 +151,9 @@ fn survivals(mutant: &str, wanted: &[Kill]) -> Vec<String> {
         // Stock devices may take a minute to connect again over MQTT; this one takes a moment.
         let mut arguments = vec!["--mutant", mutant, "--transport", transport];
         arguments.extend(["--deadline", "1", "--redial-deadline", "2"]);
+        if wanted().any(Kill::lingers) {
+            arguments.extend(LINGER);
+        }
         for kill in wanted() {
             arguments.extend(["--only", &kill.case]);
         }

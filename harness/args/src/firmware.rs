@@ -14,6 +14,8 @@ use super::image_size::ImageSize;
 pub enum FirmwareCommand {
     /// Build images of the reference device from the source tree, and print where they are
     Build(BuildArgs),
+    /// Build a checkout of xiaozhi firmware as a program of this host, unmodified, and print where it is
+    Host(HostArgs),
     /// Create a flash image of a program: bootloader, partition table, program, settings
     Image(ImageArgs),
     /// Create an image of the settings partition, for stock firmware
@@ -29,6 +31,27 @@ pub struct BuildArgs {
     /// and have never been compiled (ci/README.md, "Images").
     #[arg(value_name = "CHIP")]
     pub chips: Vec<String>,
+}
+
+/// Arguments of `firmware host`.
+#[derive(Debug, Args)]
+pub struct HostArgs {
+    /// The checkout of the firmware, version 2.0 or later
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    pub source: PathBuf,
+
+    /// The kind of board: `plain`, `lamp`, `display` or `camera` [default: plain]
+    #[arg(long, value_name = "KIND")]
+    pub board: Option<String>,
+
+    /// A folder with components of the firmware, such as `esp-ml307` and `cjson`, beside `managed_components` and
+    /// `components` of the checkout (repeatable)
+    #[arg(long, value_name = "FOLDER")]
+    pub components: Vec<PathBuf>,
+
+    /// Build with sanitizers: wrong use of memory ends the program with a report, and undefined behaviour is told
+    #[arg(long)]
+    pub sanitize: bool,
 }
 
 /// Arguments of `firmware image`.

@@ -35,7 +35,7 @@ pub use diff::DiffArgs;
 pub use doctor::DoctorArgs;
 pub use duts::{AskChipArgs, DUTS, DutsArgs};
 pub use explain::ExplainArgs;
-pub use firmware::{BuildArgs, FirmwareCommand, ImageArgs, NvsArgs};
+pub use firmware::{BuildArgs, FirmwareCommand, HostArgs, ImageArgs, NvsArgs};
 pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use groups::command;

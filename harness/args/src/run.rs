@@ -10,7 +10,7 @@ use mcp_hil_core::transport::Transport;
 use super::OutputArgs;
 use super::kind::{AUTO, Kind};
 use super::snapshots::Mode;
-use super::values::{DEFAULT_DEADLINE, argument, duration};
+use super::values::{DEFAULT_DEADLINE, argument, duration, duration_or_none};
 use mcp_hil_record::shard::Shard;
 
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
@@ -26,7 +26,8 @@ pub struct RunArgs {
     /// The device: `auto` (the available one that is closest to a real chip), `native` (the reference
     /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
     /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
-    /// `exec:<command>` (any program), `wait` (a device that you start yourself), or a file
+    /// `host:<folder>` (a checkout of xiaozhi firmware, built as a program of this host), `exec:<command>` (any
+    /// program), `wait` (a device that you start yourself), or a file
     /// `*.toml` with more settings (needed for a board)
     #[arg(long, value_name = "DEVICE", default_value = AUTO, help_heading = "Device")]
     pub dut: String,
@@ -34,6 +35,18 @@ pub struct RunArgs {
     /// The image of the whole flash that an emulated ESP32 boots, as `idf.py merge-bin` creates it
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pub firmware: Option<PathBuf>,
+
+    /// The kind of board that firmware on this host gets: `plain`, `lamp`, `display` or `camera` [default: `plain`]
+    #[arg(long, value_name = "KIND", help_heading = "Device")]
+    pub host_board: Option<String>,
+
+    /// A folder with components of firmware on this host, beside those in its checkout (repeatable)
+    #[arg(long, value_name = "FOLDER", help_heading = "Device")]
+    pub host_components: Vec<PathBuf>,
+
+    /// Build firmware on this host with address and undefined-behaviour sanitizers
+    #[arg(long, help_heading = "Device")]
+    pub host_sanitize: bool,
 
     /// The device's program with debug information (ELF), to show the locations of a panic with
     /// function and line
@@ -173,6 +186,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", alias = "redial-deadline", value_parser = duration, allow_negative_numbers = true, help_heading = "Connection")]
     pub reconnect_deadline: Option<Duration>,
 
+    /// How long to stay connected with good requests alone: half of it quiet, then half of it busy; 0 leaves it
+    /// out [default: 12s; 0 for the reference device]
+    #[arg(long, value_name = "TIME", value_parser = duration_or_none, help_heading = "Selection")]
+    pub linger: Option<Duration>,
+
     /// How long to wait for a board that somebody else uses, such as `30m` [default: not at all]
     #[arg(long, value_name = "TIME", value_parser = duration, overrides_with = "wait_for_board", help_heading = "Device")]
     pub wait_for_board: Option<Duration>,
@@ -204,7 +222,13 @@ pub struct RunArgs {
     pub snapshots_dir: PathBuf,
 
     /// Seed of everything random
-    #[arg(long, value_name = "NUMBER", help_heading = "Generated inputs")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "MCP_HIL_SEED",
+        hide_env_values = true,
+        help_heading = "Generated inputs"
+    )]
     pub seed: Option<u64>,
 
     /// Where the folders of runs are created
@@ -289,6 +313,9 @@ impl RunArgs {
         let deadline = argument(self.deadline);
         if deadline != DEFAULT_DEADLINE {
             text.push_str(&format!(" --deadline {deadline}"));
+        }
+        if let Some(time) = self.linger {
+            text.push_str(&format!(" --linger {}", argument(time)));
         }
         if let Some(broker) = &self.mqtt_broker {
             text.push_str(&format!(" --mqtt-broker {broker}"));

@@ -8,8 +8,8 @@ use super::Format;
 #[derive(Debug, Args)]
 pub struct SelfTestArgs {
     /// Only mutants and variations whose name begins with this; `good` is the device without either
-    /// (repeatable)
-    #[arg(long, value_name = "PREFIX")]
+    /// (repeatable, or with commas between)
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     pub only: Vec<String>,
 
     /// Try each mutant only with the cases that are known to kill it, and variations only over

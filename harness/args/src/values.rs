@@ -20,6 +20,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The same, and `0` for none.
+pub(super) fn duration_or_none(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" | "0ms" | "0s" | "0m" => Ok(Duration::ZERO),
+        _ => duration(text).map_err(|expected| format!("{expected}, or `0` for none")),
+    }
+}
+
 /// A time as an argument that `duration` reads.
 pub fn argument(time: Duration) -> String {
     format!("{}s", time.as_secs_f64())
@@ -44,5 +52,9 @@ mod tests {
         for wrong in ["0", "-1s", "soon", "2 days"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+        for none in ["0", &argument(Duration::ZERO)] {
+            assert_eq!(duration_or_none(none), Ok(Duration::ZERO), "{none}");
+        }
+        assert!(duration_or_none("soon").unwrap_err().contains("`0` for none"));
     }
 }

@@ -7,7 +7,8 @@ use mcp_hil_boards::flash::{Chip, FlashImage, ImageError, ImageParts};
 
 use crate::dut::image::place;
 use crate::flash::read;
-use mcp_hil_args::{BuildArgs, ImageArgs, ImageSize, NvsArgs};
+use crate::host::{HostBuild, HostOptions};
+use mcp_hil_args::{BuildArgs, HostArgs, ImageArgs, ImageSize, NvsArgs};
 use mcp_hil_record::error::UserError;
 
 /// What it builds when nobody asks for less.
@@ -87,6 +88,21 @@ pub fn build(args: &BuildArgs) -> Result<String, UserError> {
             "its messages are above; `mcp-hil doctor` shows what a build needs",
         )),
     }
+}
+
+/// Builds somebody's firmware for this host: the line that names the program.
+///
+/// # Errors
+///
+/// Those of [`HostBuild::make`].
+pub fn host(args: &HostArgs) -> Result<String, UserError> {
+    let options = HostOptions {
+        board: args.board.clone(),
+        components: args.components.clone(),
+        sanitize: args.sanitize,
+    };
+    let built = HostBuild::make(&args.source, &options, &mut |line| eprintln!("{line}"))?;
+    Ok(format!("{}\n", built.program.display()))
 }
 
 /// Makes a flash image: a line for each part of it, and one for the file.

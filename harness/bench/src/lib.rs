@@ -6,6 +6,7 @@ pub mod dut;
 pub mod duts;
 pub mod firmware;
 pub mod flash;
+pub mod host;
 pub mod program;
 pub mod setup;
 

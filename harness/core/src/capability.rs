@@ -18,8 +18,11 @@ pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 /// What only a board has, and no emulator and no process.
 pub const SILICON: &str = "silicon";
 
+/// What a run has that stays with its device for a while (`--linger`).
+pub const LINGER: &str = "linger";
+
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 40] = [
+pub const ALL: [&str; 42] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -59,7 +62,9 @@ pub const ALL: [&str; 40] = [
     "camera.untold",
     "channel",
     "memory",
+    "echo",
     SILICON,
+    LINGER,
 ];
 
 /// Names of all variables that a look at a device may bring.
@@ -388,7 +393,9 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     }
     let default = candidates.iter().find_map(|tool| {
         let (argument, schema) = tool.only_default("integer")?;
-        Some((tool, argument, schema.get("default")?))
+        // One that goes against its own schema is a fault of the list.
+        let value = schema.get("default")?;
+        as_integer(value).map(|_| (tool, argument, value))
     });
     if let Some((tool, argument, value)) = default {
         facts.set(

@@ -8,12 +8,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::capability::Facts;
+use crate::capability::{Facts, PHOTO_TOOL};
 use crate::obligation::Duty;
 use crate::timing::{Kind, Timing};
 
 /// Ids that the harness gives begin here, so that scripts can use small numbers of their own.
 pub const FIRST_ID: u64 = 1001;
+
+/// What stands before and behind a text by which is seen whether a device gives it back. Of letters that nobody has to
+/// escape.
+pub const TEXT_BEGINS: &str = "mcp-hil-from ";
+/// See [`TEXT_BEGINS`].
+pub const TEXT_ENDS: &str = " mcp-hil-to";
 
 /// The least time for a wait that proves something, whatever the device has done before. A device that
 /// stalls for a second now and then must not be accused for it.
@@ -108,6 +114,14 @@ impl Conversation {
             (_, true) => self.full_patience(),
             (_, false) => self.at_least(LEAST_PROOF),
         }
+    }
+
+    /// The same for a request. A call for a picture waits for another server, for 30 s with the HTTP client of stock
+    /// firmware when that server closes without an answer (measured devices, 10).
+    pub fn patience_for(&self, duty: &Duty) -> Duration {
+        let is_picture = duty.tool.as_deref() == Some(PHOTO_TOOL) && !self.is_trying;
+        let least = if is_picture { self.deadline() * 7 / 2 } else { Duration::ZERO };
+        self.patience().max(least)
     }
 
     /// How long a fence is waited for: it is a good request, of a kind that this device answers.
@@ -303,6 +317,14 @@ mod tests {
         assert_eq!(conversation.full_patience(), Duration::from_secs(5));
         conversation.be_thorough(true);
         assert_eq!(conversation.patience(), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_picture_is_waited_for_as_long_as_another_server_may_take() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.missed();
+        assert_eq!(conversation.patience_for(&call(PHOTO_TOOL)), Duration::from_secs(35));
+        assert_eq!(conversation.patience_for(&call("self.other")), Duration::from_secs(2));
     }
 
     #[test]

@@ -119,10 +119,13 @@ pub enum What {
         /// What it was.
         note: MqttNote,
     },
-    /// A device was turned away because of its user name or password.
+    /// A device was turned away.
     Refused {
         /// What it presented, in words; never the password.
         why: String,
+        /// For what.
+        #[serde(default)]
+        fault: Fault,
     },
     /// The device made an HTTP request, and the harness answered it.
     Http {
@@ -219,6 +222,17 @@ pub enum Breach {
     SecondConnect,
     /// It was silent for longer than its keep-alive allows.
     KeepAlive,
+}
+
+/// What a device is turned away for.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Its token, or its user name or password.
+    #[default]
+    Credentials,
+    /// The version of MQTT that it speaks, and it did not come with another one.
+    Version,
 }
 
 /// Why the harness sent a frame.

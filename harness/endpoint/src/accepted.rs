@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use mcp_hil_core::transcript::Fault;
+
 use crate::link::Link;
 
 /// Who accepted at an endpoint.
@@ -9,10 +11,12 @@ use crate::link::Link;
 pub enum Accepted {
     /// A device; its handshake is complete.
     Link(Box<Link>),
-    /// A device that was turned away for its token, or its user name or password.
+    /// A device that was turned away.
     Refused {
         /// What it presented, in words; never the token or password.
         why: String,
+        /// For what.
+        fault: Fault,
         /// From where it came.
         peer: SocketAddr,
     },

@@ -16,6 +16,8 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+use mcp_hil_core::transcript::Fault;
+
 use crate::accepted::Accepted;
 use crate::address::dialable;
 use crate::error::EndpointError;
@@ -38,19 +40,24 @@ const MAX_REFUSED: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Rejection {
     why: String,
-    /// It was turned away for its token, or its user name or password.
-    credentials: bool,
+    /// What it was turned away for, where that is the device's.
+    fault: Option<Fault>,
 }
 
 impl Rejection {
     /// What came is no device of this protocol.
     pub(crate) fn other(why: String) -> Self {
-        Self { why, credentials: false }
+        Self { why, fault: None }
     }
 
     /// A device that does not present what it was given.
     pub(crate) fn credentials(why: String) -> Self {
-        Self { why, credentials: true }
+        Self { why, fault: Some(Fault::Credentials) }
+    }
+
+    /// A device that speaks another version of the protocol.
+    pub(crate) fn version(why: String) -> Self {
+        Self { why, fault: Some(Fault::Version) }
     }
 }
 
@@ -186,10 +193,10 @@ async fn accept_all<H, F>(
                         Ok(Ok(link)) => Accepted::Link(Box::new(link)),
                         Ok(Err(refusal)) => {
                             refused.add(peer, &refusal.why);
-                            if !refusal.credentials {
+                            let Some(fault) = refusal.fault else {
                                 return;
-                            }
-                            Accepted::Refused { why: refusal.why, peer }
+                            };
+                            Accepted::Refused { why: refusal.why, fault, peer }
                         }
                         Err(_) => {
                             let seconds = HANDSHAKE_DEADLINE.as_secs();

@@ -161,7 +161,7 @@ async fn read_connect(
     stream: &mut TcpStream,
     input: &mut BytesMut,
 ) -> Result<(Connect, u8, Option<&'static str>), Rejection> {
-    let mut level = None;
+    let (mut level, mut fault) = (None, None);
     loop {
         if let Some(why) = no_connect(input) {
             return Err(Rejection::other(why.to_owned()));
@@ -172,11 +172,11 @@ async fn read_connect(
         if let Some(other) = level.filter(|level| ![3, 4].contains(level)) {
             // Of other levels nothing is known, not even where the packet has its client id.
             answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
-            return Err(Rejection::other(format!(
+            return Err(Rejection::version(format!(
                 "MQTT protocol level {other}: expected 4 (MQTT 3.1.1) or 3 (MQTT 3.1)"
             )));
         }
-        let fault = reserved_flags(input);
+        fault = fault.or(reserved_flags(input));
         match Packet::read(input, MAX_CONNECT_BYTES) {
             Ok(Packet::Connect(connect)) => return Ok((connect, level.unwrap_or(4), fault)),
             Err(CodecError::InvalidProtocol | CodecError::InvalidProtocolLevel(_)) => {

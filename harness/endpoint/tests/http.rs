@@ -45,8 +45,11 @@ async fn say(server: &HttpServer, bytes: &[u8]) -> String {
 
 fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n{headers}\r\n{body}")
-        .into_bytes()
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\
+         {headers}\r\n{body}"
+    )
+    .into_bytes()
 }
 
 fn body_of(answer: &str) -> serde_json::Value {
@@ -402,4 +405,21 @@ async fn a_service_for_pictures_fails_as_its_url_says(
     assert_eq!((seen.endpoint, seen.status), (HttpEndpoint::Vision, status));
     assert_eq!(seen.upload.and_then(|upload| upload.question).as_deref(), Some("what?"));
     assert!(server.try_next().is_none());
+}
+
+/// Real servers keep connections, so that clients are used to closing them: some are not prepared for the opposite.
+#[tokio::test]
+async fn a_client_closes_first_unless_it_waits_for_the_server() {
+    let server = server().await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let request = b"POST /xiaozhi/ota/ HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}";
+    let mut answers = vec![0; 4096];
+    for _ in 0..2 {
+        stream.write_all(request).await.unwrap();
+        let read = timeout(LATEST, stream.read(&mut answers)).await.unwrap().unwrap();
+        let answer = String::from_utf8_lossy(&answers[..read]);
+        assert!(answer.contains("200 OK") && !answer.contains("connection: close"), "{answer}");
+    }
+    let read = timeout(LATEST, stream.read(&mut answers)).await.expect("the server closes");
+    assert_eq!(read.unwrap(), 0);
 }

@@ -75,33 +75,10 @@ fn of_argument(context: &Context, tool: &Tool, argument: &Argument) -> Vec<Boxed
         }
         Kind::Boolean => {
             kinds.extend(good_booleans(tool, argument));
-            let wrong = [
-                json!(1),
-                json!(0),
-                json!("true"),
-                json!(""),
-                json!(null),
-                json!([true]),
-                json!({}),
-                json!(0.5),
-            ];
-            kinds.push(wrong_values(
-                context,
-                tool,
-                argument,
-                Id::ArgumentsBooleanWrongType,
-                wrong.to_vec(),
-            ));
+            kinds.extend(wrong_values(context, tool, argument));
         }
         Kind::Text { .. } if argument.default.is_some() => {
-            let wrong = [json!(1), json!(true), json!(null), json!(["x"]), json!({})];
-            kinds.push(wrong_values(
-                context,
-                tool,
-                argument,
-                Id::ArgumentsDefaultWrongType,
-                wrong.to_vec(),
-            ));
+            kinds.extend(wrong_values(context, tool, argument));
         }
         Kind::Text { choices } if argument.required => {
             // A good text, so that only its type is wrong; most displays have this theme.
@@ -179,6 +156,12 @@ pub(crate) fn shown_at(context: &Context, tool: &Tool) -> Option<&'static str> {
 /// Good values for all required arguments but one.
 pub(crate) fn others(tool: &Tool, but: &Argument) -> Map<String, Value> {
     let required = tool.arguments.iter().filter(|one| one.required && one.name != but.name);
+    required.map(|one| (one.name.clone(), value_of(&one.kind))).collect()
+}
+
+/// Good values for all required arguments.
+pub(crate) fn values(tool: &Tool) -> Map<String, Value> {
+    let required = tool.arguments.iter().filter(|one| one.required);
     required.map(|one| (one.name.clone(), value_of(&one.kind))).collect()
 }
 
@@ -343,15 +326,7 @@ fn bad_integers(
     let fraction = one_of(fractions);
     kinds.push(refused(Id::ArgumentsFraction, fraction));
     if argument.default.is_some() {
-        let wrong = [
-            json!("loud"),
-            json!(middle.to_string()),
-            json!(true),
-            json!(null),
-            json!([middle]),
-            json!({}),
-        ];
-        kinds.push(refused(Id::ArgumentsDefaultWrongType, texts(&wrong)));
+        kinds.extend(wrong_values(context, tool, argument));
         return kinds;
     }
     let strings = [
@@ -452,17 +427,48 @@ pub(super) fn refusal(message: Step, requirement: Id) -> Step {
     }
 }
 
-fn wrong_values(
-    context: &Context,
-    tool: &Tool,
-    argument: &Argument,
-    requirement: Id,
-    values: Vec<Value>,
-) -> BoxedStrategy<Op> {
-    let requirement =
-        if argument.default.is_some() { Id::ArgumentsDefaultWrongType } else { requirement };
+/// Values of other types than that of an argument, and the requirement that they be refused; the one that a
+/// careless device converts comes first. For required integers and texts there are requirements of their own.
+pub(crate) fn of_other_types(argument: &Argument) -> Option<(Id, Vec<Value>)> {
+    let has_default = argument.default.is_some();
+    let values = match argument.kind {
+        Kind::Boolean => vec![
+            json!("true"),
+            json!(1),
+            json!(0),
+            json!(""),
+            json!(null),
+            json!([true]),
+            json!({}),
+            json!(0.5),
+        ],
+        Kind::Text { .. } if has_default => {
+            vec![json!(1), json!(true), json!(null), json!(["x"]), json!({})]
+        }
+        Kind::Integer { .. } if has_default => {
+            let good = value_of(&argument.kind);
+            vec![
+                json!(good.to_string()),
+                json!("loud"),
+                json!(true),
+                json!(null),
+                json!([good]),
+                json!({}),
+            ]
+        }
+        _ => return None,
+    };
+    let requirement = match has_default {
+        true => Id::ArgumentsDefaultWrongType,
+        false => Id::ArgumentsBooleanWrongType,
+    };
+    Some((requirement, values))
+}
+
+fn wrong_values(context: &Context, tool: &Tool, argument: &Argument) -> Option<BoxedStrategy<Op>> {
+    let (requirement, values) = of_other_types(argument)?;
     let refuse = refuser(context, tool, argument, requirement);
-    one_of(values).prop_map(move |value| refuse(&value.to_string())).boxed()
+    Some(one_of(values).prop_map(move |value| refuse(&value.to_string())).boxed())
 }
 
 fn good_booleans(tool: &Tool, argument: &Argument) -> Option<BoxedStrategy<Op>> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::parts::{Parts, mixed};
 use crate::steps::StepExt as _;
-use crate::steps::{self, NO_METHOD, call, good, list, one_of, put_back, request, step};
+use crate::steps::{self, NO_METHOD, call, good, list, one_of, put_back, request};
 use crate::tool_names::{NO_TOOL, SET_VOLUME};
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
@@ -82,7 +82,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .prop_map(move |messages| {
             let is_set = messages.iter().any(sets_level);
             let possible: Vec<_> = messages.iter().flat_map(possible_levels).collect();
-            let mut steps = vec![step(Action::Burst(messages))];
+            let mut steps = vec![Step::of(Action::Burst(messages))];
             if is_set {
                 // Which of them came last is free; another level is not.
                 steps.push(steps::status().shows(
@@ -117,7 +117,7 @@ fn tools(message: Step) -> Step {
 }
 
 fn notify(method: &str) -> Step {
-    step(Action::Send(Outgoing::Notify { method: method.into(), params: None }))
+    Step::of(Action::Send(Outgoing::Notify { method: method.into(), params: None }))
 }
 
 /// Whether a message sets a level with good reason.

@@ -1,8 +1,8 @@
 //! Ids: every class of JSON number comes back as it was, everything else is refused without effect.
 //!
-//! The values of the classes do not overlap, also not after what broken devices do to them
-//! (saturating at 31 bits aside): an answer under a wrong id must not look like a second answer to
-//! another request. Odd numbers above 2^53 round to even ones, which are never sent.
+//! An answer under a wrong id must not look like the answer to another request: the values of the classes do not
+//! overlap, what becomes of one in a number that is too small for it is never sent together with it, and odd numbers
+//! above 2^53 round to even ones, which are never sent.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use std::collections::BTreeSet;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::parts::Parts;
 use crate::steps::StepExt as _;
-use crate::steps::{self, NO_METHOD, one_of, step};
+use crate::steps::{self, NO_METHOD, one_of};
 use crate::tool_names::{NO_TOOL, SET_VOLUME};
-use mcp_hil_core::wire::id_key;
+use mcp_hil_core::wire::{id_key, narrows_to};
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
 /// What is owed for an id.
@@ -119,20 +119,37 @@ fn twice(step: Step) -> Step {
         return step;
     }
     let rows = [1, 2].map(|number| steps::object("time", number.into()));
-    steps::step(Action::Each { rows: rows.to_vec(), steps: vec![step] })
+    Step::of(Action::Each { rows: rows.to_vec(), steps: vec![step] })
+}
+
+/// The id of a step that sends a request under a number.
+fn id(step: &Step) -> Option<&Value> {
+    match &step.action {
+        Action::Send(Outgoing::Request { id, .. }) => id.as_ref().filter(|id| id.is_number()),
+        _ => None,
+    }
 }
 
 /// Whether a step is a request that is owed an answer, whatever that is.
 fn is_answered(step: &Step) -> bool {
-    matches!(&step.action, Action::Send(Outgoing::Request { id: Some(Value::Number(_)), .. }))
+    id(step).is_some()
         && step.expect.iter().any(|expect| expect.answer.is_some())
         && step.unchanged.is_none()
 }
 
 /// Requests that are all owed an answer, sent at once.
 fn together(steps: Vec<Step>) -> Vec<Step> {
-    let (legal, rest): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(is_answered);
-    let burst = (!legal.is_empty()).then(|| step(Action::Burst(legal)));
+    let mut ids: Vec<Value> = Vec::new();
+    let fits = |step: &Step| {
+        let Some(id) = id(step).filter(|_| is_answered(step)) else { return false };
+        let fits = ids.iter().all(|other| !narrows_to(other, id) && !narrows_to(id, other));
+        if fits {
+            ids.push(id.clone());
+        }
+        fits
+    };
+    let (legal, rest): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(fits);
+    let burst = (!legal.is_empty()).then(|| Step::of(Action::Burst(legal)));
     burst.into_iter().chain(rest).collect()
 }
 

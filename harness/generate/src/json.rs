@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::context::Context;
 use crate::parts::{Kind, each_of, swept};
 use crate::steps::StepExt as _;
-use crate::steps::{one_of, raw, step};
+use crate::steps::{one_of, raw};
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
 /// Stands for the id until the message is text.
@@ -119,7 +119,7 @@ pub(super) fn spelled(
     if whole {
         let envelope = json!({"session_id": "${session}", "type": "mcp", "payload": message});
         speller.value(&envelope);
-        step(Action::Send(Outgoing::Text(speller.out)))
+        Step::of(Action::Send(Outgoing::Text(speller.out)))
     } else {
         speller.value(message);
         raw(speller.out)
@@ -136,7 +136,7 @@ fn framed(message: &Value) -> Vec<Step> {
     ];
     let orders = [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     let send = |text: String, requirement| {
-        step(Action::Send(Outgoing::Text(text))).answer(requirement, Answer::Result)
+        Step::of(Action::Send(Outgoing::Text(text))).answer(requirement, Answer::Result)
     };
     let joined = |order: [usize; 3]| {
         let [one, two, three] = order.map(|at| members[at].as_str());
@@ -254,14 +254,14 @@ fn retyped(
                 Some(value) => changed[name] = value,
                 None => drop(changed.as_object_mut().and_then(|all| all.shift_remove(name))),
             }
-            step(Action::Send(Outgoing::Payload(changed))).answer(requirement, Answer::Refused)
+            Step::of(Action::Send(Outgoing::Payload(changed))).answer(requirement, Answer::Refused)
         })
         .boxed()
 }
 
 /// Members that mean nothing, or may be left out.
 fn extended(context: &Context) -> Vec<Step> {
-    let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
+    let payload = |payload: Value| Step::of(Action::Send(Outgoing::Payload(payload)));
     let list = json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
     let with = |name: &str, value: Value| {
         let mut message = list.clone();
@@ -273,7 +273,7 @@ fn extended(context: &Context) -> Vec<Step> {
         with("tag", json!([1, {"id": 5, "method": "x"}])),
         with("session_id", json!("other")),
         with("", json!("")),
-        step(Action::Send(Outgoing::Envelope(
+        Step::of(Action::Send(Outgoing::Envelope(
             json!({"session_id": "${session}", "mcpHil": {"type": "hello", "payload": [1]},
             "type": "mcp", "payload": list, "id": 12, "method": "tools/call"}),
         )))
@@ -304,15 +304,16 @@ fn doubled() -> Vec<Step> {
     let twice = |text: &str| raw(format!("{{{list},{text}}}")).lives(Id::RobustnessGarbageText);
     let garbage = |text: String| raw(text).lives(Id::RobustnessGarbageText);
     let whole = format!(r#"{{"session_id":"${{session}}","type":"mcp","payload":{notification}}}"#);
-    let frame =
-        |text: String| step(Action::Send(Outgoing::Text(text))).lives(Id::RobustnessGarbageText);
+    let frame = |text: String| {
+        Step::of(Action::Send(Outgoing::Text(text))).lives(Id::RobustnessGarbageText)
+    };
     let nested = |place: &str, value: Value| {
         let mut message =
             json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
         if let Some(members) = message.pointer_mut(place).and_then(Value::as_object_mut) {
             members.insert("_meta".into(), value);
         }
-        step(Action::Send(Outgoing::Payload(message)))
+        Step::of(Action::Send(Outgoing::Payload(message)))
             .answer(Id::JsonrpcExtraMembers, Answer::Result)
     };
     vec![
@@ -335,7 +336,7 @@ fn doubled() -> Vec<Step> {
 
 /// Requests whose member names are in a different case, and responses that no request asked for.
 fn unlike() -> BoxedStrategy<Step> {
-    let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
+    let payload = |payload: Value| Step::of(Action::Send(Outgoing::Payload(payload)));
     let cased = |message: Value| payload(message).answer(Id::JsonrpcCaseSensitive, Answer::Refused);
     let response = |message: Value| {
         payload(message)
@@ -420,8 +421,8 @@ fn damaged(message: &Value, mutation: &Mutation, place: &prop::sample::Index) ->
 /// Messages around or in the place of a request.
 fn wrapped() -> Vec<Step> {
     let list = json!({"jsonrpc": "2.0", "id": "${id}", "method": "tools/list", "params": {}});
-    let payload = |payload: Value| step(Action::Send(Outgoing::Payload(payload)));
-    let envelope = |value: Value| step(Action::Send(Outgoing::Envelope(value)));
+    let payload = |payload: Value| Step::of(Action::Send(Outgoing::Payload(payload)));
+    let envelope = |value: Value| Step::of(Action::Send(Outgoing::Envelope(value)));
     let nothing = Id::EnvelopePayloadNotObject;
     let mut all = vec![
         payload(json!([list])).lives(Id::RobustnessBatch),
@@ -481,7 +482,7 @@ fn strange_text() -> BoxedStrategy<Step> {
     ];
     vec(one_of(pieces.to_vec()), 0..10)
         .prop_map(|pieces| {
-            step(Action::Send(Outgoing::Text(pieces.concat()))).lives(Id::RobustnessGarbageText)
+            Step::of(Action::Send(Outgoing::Text(pieces.concat()))).lives(Id::RobustnessGarbageText)
         })
         .boxed()
 }

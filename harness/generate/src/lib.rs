@@ -30,6 +30,7 @@ mod schemas;
 mod state;
 mod steps;
 mod strings;
+mod texts;
 mod tool_names;
 
 pub use context::Context;

@@ -8,10 +8,11 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::arguments::values;
+use crate::context::{self, Context, Tool};
 use crate::parts::{Kind, each_of, swept};
 use crate::steps::StepExt as _;
-use crate::steps::{call, exactness, object, one_of, put_back, request, step};
+use crate::steps::{call, exactness, object, one_of, put_back, request};
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
 /// Methods that devices have; variants of them are other methods.
@@ -46,6 +47,10 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         });
         kinds.push(each_of(near.collect()));
     }
+    let longest = near_the_longest(context);
+    if !longest.is_empty() {
+        kinds.push(each_of(longest));
+    }
     if let Some(bad) = bad_arguments(context) {
         kinds.push(bad.into());
     }
@@ -76,6 +81,8 @@ fn unknown_methods() -> Vec<Kind<Step>> {
     // Sizes at which a buffer for a name ends.
     let sized = [15, 16, 31, 32, 63, 64, 127, 128, 255, 256]
         .map(|bytes| unknown_method(&format!("mcp_hil/${{repeat:m:{}}}", bytes - 8), json!({})));
+    // Sizes of whole messages at which a buffer ends, or the length of a frame takes more bytes.
+    let whole = [126, 256, 512, 1024].into_iter().flat_map(|end| end - 2..=end + 2);
     let invented = ("mcp_hil(/[a-z_]{0,12}){0,3}", params());
     let strange = [
         "tools",
@@ -95,10 +102,50 @@ fn unknown_methods() -> Vec<Kind<Step>> {
     vec![
         each_of(variants_of(KNOWN[0])),
         each_of(sized.to_vec()),
+        each_of(whole.map(of_size).collect()),
         each_of(KNOWN[1..].iter().copied().flat_map(variants_of).collect()),
         invented.prop_map(|(name, params)| unknown_method(&name, params)).boxed().into(),
         strange.prop_map(|(name, params)| unknown_method(name, params)).boxed().into(),
     ]
+}
+
+/// A message of so many bytes: a request for a method that there is not, filled up by its method where it is short,
+/// else by texts in its params none of which is long. A session id of the harness's own and an id of four digits are
+/// reckoned with; one of five is made up for by the sizes around it.
+fn of_size(bytes: usize) -> Step {
+    const PIECE: usize = 60;
+    const SHORT: usize = 200;
+    let message = |method: &str, params: Option<Value>, session: &str, id: Value| {
+        let mut payload = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        if let Some(params) = params {
+            payload["params"] = params;
+        }
+        json!({"session_id": session, "type": "mcp", "payload": payload})
+    };
+    let session = "s".repeat(36);
+    let length = |method: &str, params: Option<Value>| {
+        message(method, params, &session, json!(1001)).to_string().len()
+    };
+    let mut method = "mcp_hil/x".to_owned();
+    let mut pieces = vec![String::new()];
+    let params = |pieces: &[String]| Some(json!({"x": pieces}));
+    if bytes < SHORT {
+        method.push_str(&"x".repeat(bytes.saturating_sub(length(&method, None))));
+    } else {
+        while length(&method, params(&pieces)) < bytes {
+            let lacks = bytes - length(&method, params(&pieces));
+            // Quotes and a comma come with each piece: what is left must suffice for them.
+            match lacks > PIECE + 3 {
+                true => pieces.push("x".repeat(PIECE - 3)),
+                false => pieces[0].push_str(&"x".repeat(lacks)),
+            }
+        }
+    }
+    let params = if bytes < SHORT { None } else { params(&pieces) };
+    let message = message(&method, params, "${session}", json!("${id}"));
+    Step::of(Action::Send(Outgoing::Envelope(message)))
+        .answer(Id::ErrorsMethodNotFound, Answer::Error)
+        .like("unknown-method")
 }
 
 fn params() -> BoxedStrategy<Value> {
@@ -134,7 +181,12 @@ fn variants(name: &str) -> Vec<String> {
         .map(|more| format!("{name}{more}"));
     let before = [" ", "\n", "/"].iter().map(|more| format!("{more}{name}"));
     // As other programs spell the separators: servers that hand names on replace them.
-    let other = [name.replace('.', "_"), name.replace('/', "\\"), name.replace(['.', '/'], "-")];
+    let other = [
+        name.replace('.', "_"),
+        name.replace('/', "\\"),
+        name.replace('/', "."),
+        name.replace(['.', '/'], "-"),
+    ];
     let mut all: Vec<String> = [name.to_uppercase(), title, shorter]
         .into_iter()
         .chain(more)
@@ -142,6 +194,45 @@ fn variants(name: &str) -> Vec<String> {
         .chain(other)
         .collect();
     all.retain(|other| other != name && !other.is_empty());
+    all.dedup();
+    all
+}
+
+/// Good calls, but for the name: it is near that of the tool with the longest name, and near those of two that take
+/// arguments. A comparison that ends too early, or begins too late, shows with long names.
+fn near_the_longest(context: &Context) -> Vec<Step> {
+    let fills = |tool: &&Tool| tool.arguments.iter().all(|one| one.kind != context::Kind::Other);
+    let mut tools: Vec<&Tool> = context.tools().iter().filter(fills).collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.name.len()));
+    let with_arguments = tools.iter().filter(|tool| !tool.arguments.is_empty());
+    let mut chosen: Vec<&Tool> =
+        tools.first().into_iter().chain(with_arguments.take(2)).copied().collect();
+    chosen.dedup();
+    let mut steps = Vec::new();
+    for tool in chosen {
+        let arguments = Value::from(values(tool));
+        for name in near(&tool.name) {
+            if context.names().any(|known| known == name) {
+                continue;
+            }
+            let step = call(&name, arguments.clone())
+                .answer(Id::CallNameExact, Answer::Refused)
+                .without_effect(Id::CallNameExact)
+                .like("unknown-tool");
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+/// A name with its end changed or cut off, and without what it begins with.
+fn near(name: &str) -> Vec<String> {
+    let mut shorter = name.to_owned();
+    let last = shorter.pop();
+    let other = if last == Some('x') { 'y' } else { 'x' };
+    let mut all = vec![format!("{name}_mcp_hil"), format!("{shorter}{other}"), shorter];
+    all.extend(name.split_once('.').map(|(_, rest)| rest.to_owned()));
+    all.retain(|one| !one.is_empty());
     all
 }
 
@@ -149,7 +240,7 @@ fn variants(name: &str) -> Vec<String> {
 fn bad_params() -> BoxedStrategy<Step> {
     let of = |params: Option<Value>, requirement| {
         let outgoing = Outgoing::Request { method: "tools/call".into(), params, id: None };
-        step(Action::Send(outgoing))
+        Step::of(Action::Send(outgoing))
             .answer(requirement, Answer::Refused)
             .if_error(Id::ErrorsInvalidParamsCode, json!({"code": -32602}))
     };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::parts::{Kind, each_of, swept};
 use crate::steps::StepExt as _;
-use crate::steps::{LONGEST, NO_METHOD, exactness, list, one_of, request, step};
+use crate::steps::{LONGEST, NO_METHOD, exactness, list, one_of, request};
 use mcp_hil_scenario::{Action, Answer, Step, exchanges};
 
 /// Exchanges that belong together.
@@ -95,7 +95,9 @@ fn near(context: &Context) -> Vec<String> {
     let last = shorter.pop();
     let mut other = shorter.clone();
     other.push(if last == Some('x') { 'y' } else { 'x' });
-    let mut all = vec![shorter, other, cursor.to_uppercase(), cursor.replace('.', "_")];
+    // Of tools that are numbered, one without its last digit is another one: half of the name is none.
+    let half = cursor.chars().take(cursor.chars().count() / 2).collect();
+    let mut all = vec![shorter, other, half, cursor.to_uppercase(), cursor.replace('.', "_")];
     all.retain(|one| !one.is_empty() && context.names().all(|name| name != one));
     all.dedup();
     all
@@ -103,7 +105,7 @@ fn near(context: &Context) -> Vec<String> {
 
 /// All pages.
 fn walk(with_user_tools: Option<Value>) -> Step {
-    step(Action::List { with_user_tools, cursor: None })
+    Step::of(Action::List { with_user_tools, cursor: None })
 }
 
 /// A cursor that was never given.

@@ -12,7 +12,7 @@ use crate::arguments::{others, refusal};
 use crate::context::{Argument, Context, Kind};
 use crate::json::ID;
 use crate::parts::{each_of, swept};
-use crate::steps::{LONGEST, NO_METHOD, StepExt as _, raw_call, step};
+use crate::steps::{LONGEST, NO_METHOD, StepExt as _, raw_call};
 use crate::tool_names::NO_TOOL;
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
@@ -111,7 +111,7 @@ fn cells(context: &Context) -> Vec<Cell> {
 
 /// A frame after which the device lives.
 fn sent(text: String) -> Step {
-    step(Action::Send(Outgoing::Text(text))).lives(Id::RobustnessAnyValue)
+    Step::of(Action::Send(Outgoing::Text(text))).lives(Id::RobustnessAnyValue)
 }
 
 /// The text of a message with a value in the place. `None` where the place can be neither empty nor doubled.

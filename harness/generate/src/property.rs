@@ -6,7 +6,7 @@ use proptest::strategy::BoxedStrategy;
 use crate::context::Context;
 use crate::{
     arguments, concurrency, ids, json, liveness, metamorphic, methods, pages, positions, schemas,
-    state, strings,
+    state, strings, texts,
 };
 
 /// What must hold for every input of a kind.
@@ -25,7 +25,7 @@ pub struct Property {
 }
 
 /// All properties, in the order in which they are tried.
-pub const PROPERTIES: [Property; 12] = [
+pub const PROPERTIES: [Property; 13] = [
     Property {
         id: "properties/ids",
         title: "Ids of every kind come back unchanged, or the request is refused without effect",
@@ -53,6 +53,13 @@ pub const PROPERTIES: [Property; 12] = [
         needs: &[],
         is_mixed: false,
         steps: strings::steps,
+    },
+    Property {
+        id: "properties/texts",
+        title: "A tool that gives a text back gives it back as it was",
+        needs: &["tools"],
+        is_mixed: false,
+        steps: texts::steps,
     },
     Property {
         id: "properties/pagination",
@@ -126,6 +133,7 @@ impl Property {
     pub fn inputs(&self, asked: u32, context: &Context) -> u32 {
         match self.id {
             "properties/positions" => positions::inputs(context).min(asked.saturating_mul(4)),
+            "properties/texts" => texts::inputs(context).min(asked),
             _ => asked,
         }
     }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{
-    self, MOST_STEPS, Op, accepts, good_integer, is_step, middle, others, refuser, shown_at,
-    some_of,
+    self, MOST_STEPS, Op, accepts, good_integer, is_step, middle, of_other_types, others, refuser,
+    shown_at, some_of,
 };
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
@@ -64,8 +64,23 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             }
         }
         ops.extend(without(context, tool, argument));
+        // One that the tool may convert; the others are drawn.
+        if let Some((requirement, values)) = of_other_types(argument)
+            && !is_step(tool)
+        {
+            let refuse = refuser(context, tool, argument, requirement);
+            ops.extend(values.first().map(|value| refuse(&value.to_string())));
+        }
     }
     ops.extend(with_defaults(context, tool));
+    if tool.arguments.is_empty() && context.can("nullary") {
+        // It may fail for any reason but these: the list has told that it is there, and takes nothing.
+        let unknown = json!({"code": {"$not": {"$in": [-32601, -32602]}}});
+        let known = call(&tool.name, json!({}))
+            .answer(Id::CallSuccess, Answer::Any)
+            .if_error(Id::ListListedKnown, unknown);
+        ops.push(vec![known]);
+    }
     ops
 }
 
@@ -144,11 +159,20 @@ fn with_defaults(context: &Context, tool: &Tool) -> Option<Op> {
     let mut op = middle(context, tool);
     let answer = if sure { Answer::Result } else { Answer::Any };
     op.push(call(&tool.name, json!({})).answer(Id::ArgumentsDefault, answer));
+    // One that goes against its own schema is a fault of the list.
+    let fits = |one: &Argument, value: &Value| match one.kind {
+        Kind::Integer { .. } => mcp_hil_core::wire::as_integer(value).is_some(),
+        Kind::Boolean => value.is_boolean(),
+        Kind::Text { .. } | Kind::Other => true,
+    };
     let all: Map<String, Value> = tool
         .arguments
         .iter()
-        .filter_map(|one| Some((one.name.clone(), one.default.clone()?)))
+        .filter_map(|one| Some((one.name.clone(), one.default.clone().filter(|it| fits(one, it))?)))
         .collect();
+    if all.len() < number {
+        return Some(op);
+    }
     op.extend(middle(context, tool));
     op.push(call(&tool.name, all.into()).answer(Id::ArgumentsDefault, answer));
     Some(op)

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::others::Others;
 use crate::parts::mixed;
 use crate::steps::StepExt as _;
-use crate::steps::{self, call, one_of, put_back, request, step};
+use crate::steps::{self, call, one_of, put_back, request};
 use crate::tool_names::{DOWN, MUTE, SET_BRIGHTNESS, SET_THEME, SET_VOLUME, UNMUTE, UP};
 use mcp_hil_scenario::{Action, Answer, Step};
 
@@ -304,7 +304,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             read(level, steps)
         }
         Command::Redial => {
-            steps.push(step(Action::Disconnect { after: Vec::new() }));
+            steps.push(Step::of(Action::Disconnect { after: Vec::new() }));
             let slug = Id::SessionStateKept;
             match level {
                 Known(at, _) => drop(read(Known(at, slug), steps)),
@@ -317,7 +317,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             Open(muted)
         }
         Command::Reboot => {
-            steps.push(step(Action::Reboot));
+            steps.push(Step::of(Action::Reboot));
             Open(muted)
         }
         Command::OddStep(up, by) => odd_step(*up, *by, level, steps),

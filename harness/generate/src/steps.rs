@@ -1,7 +1,6 @@
 //! Steps and how they are strung together: the words in which the properties are written.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
-use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -16,25 +15,13 @@ pub(super) const LONGEST: usize = 20;
 /// A method that no device has.
 pub(super) const NO_METHOD: &str = "mcp_hil/no_such_method";
 
-/// A step that does only this.
-pub(super) fn step(action: Action) -> Step {
-    Step {
-        line: 0,
-        action,
-        expect: Vec::new(),
-        bind: BTreeMap::new(),
-        unchanged: None,
-        fragment: None,
-        acknowledged: false,
-        snapshot: None,
-        control: None,
-        like: None,
-    }
-}
-
 /// A request under a fresh id.
 pub(super) fn request(method: &str, params: Value) -> Step {
-    step(Action::Send(Outgoing::Request { method: method.into(), params: Some(params), id: None }))
+    Step::of(Action::Send(Outgoing::Request {
+        method: method.into(),
+        params: Some(params),
+        id: None,
+    }))
 }
 
 /// A request that this device answers with a success.
@@ -66,12 +53,12 @@ pub(super) fn nullary() -> Step {
 
 /// A reading of the state.
 pub(super) fn status() -> Step {
-    step(Action::Send(Outgoing::Status))
+    Step::of(Action::Send(Outgoing::Status))
 }
 
 /// Raw text as payload.
 pub(super) fn raw(text: String) -> Step {
-    step(Action::Send(Outgoing::PayloadText(text)))
+    Step::of(Action::Send(Outgoing::PayloadText(text)))
 }
 
 /// A call whose arguments are written as text; the id is a fresh one.

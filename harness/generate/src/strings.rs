@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::context::Kind;
 use crate::parts::Parts;
 use crate::steps::StepExt as _;
-use crate::steps::{one_of, put_back, raw, raw_call, step};
+use crate::steps::{one_of, put_back, raw, raw_call};
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
 /// Where the text stands.
@@ -21,8 +21,8 @@ use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 enum Place {
     Method,
     Tool,
-    /// An argument of a tool: tool, argument, and the rest of the members as text.
-    Argument(String, String, String),
+    /// An argument of a tool: tool and argument.
+    Argument(String, String),
     Member,
     Notification,
     /// A member of a message of a type that nobody knows.
@@ -90,7 +90,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         places.push(Place::Tool);
     }
     places.push(Place::Notification);
-    let mut arguments = arguments(context);
+    let mut arguments = arguments(context).map(|(tool, argument)| Place::Argument(tool, argument));
     // With few inputs the order matters: an argument of one tool, then the other places.
     places.extend(arguments.next());
     places.extend([Place::Member, Place::Stranger]);
@@ -128,14 +128,14 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .boxed()
 }
 
-/// Arguments that take any text, of tools that need no other.
-fn arguments(context: &Context) -> impl Iterator<Item = Place> + '_ {
+/// Tools and their arguments that take any text, where no other is needed.
+pub(super) fn arguments(context: &Context) -> impl Iterator<Item = (String, String)> + '_ {
     context.tools().iter().filter_map(|tool| {
         let free = Kind::Text { choices: Vec::new() };
         let argument = tool.arguments.iter().find(|one| one.kind == free)?;
         let mut others = tool.arguments.iter();
         let alone = !others.any(|one| one.required && one.name != argument.name);
-        alone.then(|| Place::Argument(tool.name.clone(), argument.name.clone(), String::new()))
+        alone.then(|| (tool.name.clone(), argument.name.clone()))
     })
 }
 
@@ -221,8 +221,8 @@ fn exchange(text: &Text, place: &Place) -> Step {
                 false => message.lives(survived),
             }
         }
-        Place::Argument(tool, argument, rest) => {
-            let message = raw_call(tool, &format!(r#"{{{}:"{spelled}"{rest}}}"#, json!(argument)));
+        Place::Argument(tool, argument) => {
+            let message = raw_call(tool, &format!(r#"{{{}:"{spelled}"}}"#, json!(argument)));
             match sound {
                 true => message.answer(Id::ArgumentsStringHostile, Answer::Any),
                 false => message.lives(survived),
@@ -243,7 +243,7 @@ fn exchange(text: &Text, place: &Place) -> Step {
 }
 
 fn stranger(spelled: &str) -> Step {
-    step(Action::Send(Outgoing::Text(format!(
+    Step::of(Action::Send(Outgoing::Text(format!(
         r#"{{"session_id":"${{session}}","type":"mcp-hil","text":"{spelled}"}}"#
     ))))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use mcp_hil_core::capability::{Facts, Permission, Surface, Trust, discover};
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::wire::narrows_to;
 use mcp_hil_scenario::{Action, Case, Expect, GivenIds, Outgoing, Step, exchanges, write};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -221,6 +222,30 @@ fn every_place_takes_every_kind_within_the_inputs_of_a_run() {
         // Who wants few inputs gets few.
         assert_eq!(positions.inputs(2, &context), 8);
     }
+}
+
+/// Else the answer to one is taken for the answer to the other.
+#[test]
+fn ids_that_are_in_flight_together_stay_different_in_narrow_numbers() {
+    let ids = Property::named("properties/ids").unwrap();
+    let context = context(Trust::WellKnown);
+    let mut bursts = 0;
+    for number in 0..400 {
+        let case = Draw::new(ids, &context, 549_301_228, number).case();
+        for flat in case.flatten() {
+            let Action::Burst(inner) = &flat.step.action else { continue };
+            bursts += 1;
+            let ids = inner.iter().filter_map(|step| match &step.action {
+                Action::Send(Outgoing::Request { id, .. }) => id.as_ref(),
+                _ => None,
+            });
+            let ids: Vec<&Value> = ids.collect();
+            for (asked, got) in ids.iter().flat_map(|id| ids.iter().map(move |other| (id, other))) {
+                assert!(!narrows_to(asked, got), "{asked} and {got}");
+            }
+        }
+    }
+    assert!(bursts > 100, "{bursts}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mcp_hil_core::verdict::Finding;
 use super::lines::{self, Status};
 use super::summary::{counts, exit_meaning};
 use mcp_hil_record::about::{judged, stood_in};
-use mcp_hil_record::cause::Cause;
+use mcp_hil_record::cause::{Cause, unexplained};
 use mcp_hil_record::event::CaseReport;
 use mcp_hil_record::text::clean;
 use mcp_hil_record::text::layout::count;
@@ -181,12 +181,14 @@ fn troubles(text: &mut String, record: &Record) {
         }
         text.push('\n');
     }
-    if !summary.unexercised.is_empty() {
+    let unexercised = unexplained(&summary.unexercised, &summary.causes);
+    if !unexercised.is_empty() {
+        let unexercised: Vec<String> = unexercised.into_iter().cloned().collect();
         let _ = writeln!(
             text,
             "**{}** not exercised: {}\n",
-            count(summary.unexercised.len(), "required requirement"),
-            code_long(&few(&summary.unexercised, NAMED)),
+            count(unexercised.len(), "required requirement"),
+            code_long(&few(&unexercised, NAMED)),
         );
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lines;
 use mcp_hil_record::about::judged;
+use mcp_hil_record::cause::unexplained;
 use mcp_hil_record::event::{DutInfo, Summary};
 use mcp_hil_record::text::clean;
 use mcp_hil_record::text::layout::few;
@@ -28,7 +29,10 @@ pub fn exit_meaning(summary: &Summary) -> Option<String> {
                 (summary.failed > 0, "the device does not conform"),
                 (summary.errors > 0, "cases failed because of the harness or the bench"),
                 (summary.inconclusive > 0, "cases were inconclusive"),
-                (!summary.unexercised.is_empty(), "requirements were not exercised"),
+                (
+                    !unexplained(&summary.unexercised, &summary.causes).is_empty(),
+                    "requirements were not exercised",
+                ),
                 (!summary.stale.is_empty(), "the baseline is stale"),
                 (
                     reviewed.is_some_and(|answers| answers.failed > 0),
@@ -84,9 +88,11 @@ pub(crate) fn put(
     if summary.warnings > 0 || !warnings.is_empty() {
         page.row("warnings", &warning_list(summary, warnings));
     }
-    if !summary.unexercised.is_empty() {
-        let number = summary.unexercised.len();
-        let named = few(&summary.unexercised, UNEXERCISED_NAMED);
+    let unexercised = unexplained(&summary.unexercised, &summary.causes);
+    if !unexercised.is_empty() {
+        let number = unexercised.len();
+        let unexercised: Vec<String> = unexercised.into_iter().cloned().collect();
+        let named = few(&unexercised, UNEXERCISED_NAMED);
         page.row("unexercised", &clean::visible(&format!("{number}: {named}")));
     }
     if let Some(answers) = &summary.answers {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
 use super::expect::{self, expectations, requirement};
-use super::model::{Action, Case, Outgoing, Step};
+use super::model::{Action, Case, Linger, Outgoing, Step};
 use super::places::Node;
 use super::wrong::Wrong;
 use super::{syntax, written};
@@ -48,6 +48,7 @@ struct RawStep {
     configure: Option<RawConfigure>,
     close: Option<Nothing>,
     keep_alive: Option<Nothing>,
+    linger: Option<Linger>,
     audio: Option<RawAudio>,
     console: Option<String>,
     each: Option<Vec<Map<String, Value>>>,
@@ -215,8 +216,9 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
     };
     if let Some(slug) = raw.requirement.take() {
         let wrong = |wrong: Wrong| wrong.inside("requirement");
-        if raw.console.is_none() {
-            let what = "`requirement` next to an action is allowed only with `console`";
+        if raw.console.is_none() && raw.linger.is_none() {
+            let what =
+                "`requirement` next to an action is allowed only with `console` and `linger`";
             let hint = "put it into `expect: {requirement: ..., answer: result}`";
             return Err(wrong(Wrong::new(what).hint(hint)));
         }
@@ -253,7 +255,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         format!(
             "a step has exactly one action, this one has {} (request, call, status, notify, \
              payload, payload_text, envelope, text, binary, ping, list, burst, disconnect, reboot, \
-             configure, close, keep_alive, audio, console, each)",
+             configure, close, keep_alive, linger, audio, console, each)",
             actions.len()
         )
     };
@@ -377,6 +379,7 @@ fn handling(raw: &mut RawStep) -> Result<Vec<(&'static str, Action)>, Wrong> {
         ),
         ("close", raw.close.take().map(|Nothing {}| Action::Close)),
         ("keep_alive", raw.keep_alive.take().map(|Nothing {}| Action::KeepAlive)),
+        ("linger", raw.linger.take().map(Action::Linger)),
         ("audio", raw.audio.take().map(audio)),
     ];
     Ok(all.into_iter().filter_map(|(name, it)| Some((name, it?))).collect())

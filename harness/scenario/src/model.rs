@@ -4,6 +4,7 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::matcher::Matcher;
@@ -99,6 +100,8 @@ pub enum Action {
     Close,
     /// Says nothing until the device sends what keeps its connection alive.
     KeepAlive,
+    /// Keeps the connection for half of the time that a run lingers.
+    Linger(Linger),
     /// Listens to the audio channel.
     Audio {
         /// For how long, in milliseconds; absent means until the next packet comes.
@@ -116,6 +119,16 @@ pub enum Action {
         /// The steps.
         steps: Vec<Step>,
     },
+}
+
+/// What is done meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Linger {
+    /// The device is served, and asked nothing.
+    Quiet,
+    /// Good requests follow one another.
+    Busy,
 }
 
 /// A frame to send, before variables are filled in.
@@ -225,6 +238,22 @@ pub struct Flat<'a> {
 }
 
 impl Step {
+    /// A step that does only this.
+    pub fn of(action: Action) -> Self {
+        Self {
+            line: 0,
+            action,
+            expect: Vec::new(),
+            bind: BTreeMap::new(),
+            unchanged: None,
+            fragment: None,
+            acknowledged: false,
+            snapshot: None,
+            control: None,
+            like: None,
+        }
+    }
+
     /// Whether it restarts the device, or tells it to, by the message that does or by a tool.
     fn restarts(&self) -> bool {
         let Action::Send(outgoing) = &self.action else {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::model::{Action, Answer, Case, Expect, Outgoing, Step};
+use super::model::{Action, Answer, Case, Expect, Linger, Outgoing, Step};
 
 /// The case as the text of a scenario file, after comment lines `head`.
 pub fn write(case: &Case, head: &[String]) -> String {
@@ -77,6 +77,8 @@ fn action(out: &mut String, action: &Action, indent: usize) {
         }
         Action::Close => out.push_str("close: {}\n"),
         Action::KeepAlive => out.push_str("keep_alive: {}\n"),
+        Action::Linger(Linger::Quiet) => out.push_str("linger: quiet\n"),
+        Action::Linger(Linger::Busy) => out.push_str("linger: busy\n"),
         Action::Audio { listen_ms: None } => out.push_str("audio: next\n"),
         Action::Audio { listen_ms: Some(ms) } => {
             let _ = writeln!(out, "audio: {ms}");
@@ -144,7 +146,7 @@ fn as_call<'a>(
 
 fn modifiers(out: &mut String, step: &Step, indent: usize) {
     let pad = " ".repeat(indent);
-    let console = matches!(step.action, Action::Console { .. });
+    let shows = matches!(step.action, Action::Console { .. } | Action::Linger(_));
     let (bare, full): (Vec<&Expect>, Vec<&Expect>) =
         step.expect.iter().partition(|expect| asks_nothing(expect));
     match full.as_slice() {
@@ -159,7 +161,7 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
             }
         }
     }
-    if let (Some(expect), true) = (bare.first(), console) {
+    if let (Some(expect), true) = (bare.first(), shows) {
         let _ = writeln!(out, "{pad}requirement: {}", text(expect.requirement.slug()));
     }
     if !step.bind.is_empty() {
@@ -311,7 +313,6 @@ mod tests {
     use crate::Matcher;
     use mcp_hil_core::catalogue::{Catalogue, RequirementId as Id, RuleSet};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     const CATALOGUE: &str = r#"
 [[requirement]]
@@ -345,21 +346,6 @@ rules = ["xiaozhi"]
                 | Action::Each { steps: inner, .. } => no_lines(inner),
                 _ => {}
             }
-        }
-    }
-
-    fn of(action: Action) -> Step {
-        Step {
-            line: 0,
-            action,
-            expect: Vec::new(),
-            bind: BTreeMap::new(),
-            unchanged: None,
-            fragment: None,
-            acknowledged: false,
-            snapshot: None,
-            control: None,
-            like: None,
         }
     }
 
@@ -447,18 +433,19 @@ rules = ["xiaozhi"]
             1 => (prop::option::of(any_json()), prop::option::of(any_json()))
                 .prop_map(|(with_user_tools, cursor)| Action::List { with_user_tools, cursor }),
             1 => prop::collection::vec(any_message(), 0..3)
-                .prop_map(|all| Action::Burst(all.into_iter().map(Action::Send).map(of).collect())),
+                .prop_map(|all| Action::Burst(all.into_iter().map(Action::Send).map(Step::of).collect())),
             1 => prop::collection::vec(any_message(), 0..3).prop_map(|all| Action::Disconnect {
-                after: all.into_iter().map(Action::Send).map(of).collect()
+                after: all.into_iter().map(Action::Send).map(Step::of).collect()
             }),
             1 => (prop::collection::vec((any_text(), any_json()), 0..3), any_message()).prop_map(
                 |(row, message)| Action::Each {
                     rows: vec![row.into_iter().collect()],
-                    steps: vec![of(Action::Send(message))],
+                    steps: vec![Step::of(Action::Send(message))],
                 }
             ),
             1 => prop::option::of(0..1000_u64).prop_map(|listen_ms| Action::Audio { listen_ms }),
             1 => Just(Action::KeepAlive),
+            1 => prop::sample::select(vec![Linger::Quiet, Linger::Busy]).prop_map(Action::Linger),
             1 => Just(Action::Close),
             1 => (1..=3u8).prop_map(|version| Action::Configure { version }),
             1 => Just(Action::Reboot),
@@ -495,7 +482,7 @@ rules = ["xiaozhi"]
             fragment,
             acknowledged: flag,
             snapshot: named,
-            ..of(action)
+            ..Step::of(action)
         })
     }
 
@@ -512,7 +499,7 @@ rules = ["xiaozhi"]
 
     #[test]
     fn a_console_step_keeps_its_requirement() {
-        let mut step = of(Action::Console { pattern: "^Set output volume to ".into() });
+        let mut step = Step::of(Action::Console { pattern: "^Set output volume to ".into() });
         step.expect = vec![Expect::of(Id::IdsZero)];
         let case = case(vec![step]);
         assert_eq!(again(&case), case);
@@ -520,14 +507,14 @@ rules = ["xiaozhi"]
 
     #[test]
     fn the_text_is_one_that_people_write() {
-        let mut step = of(Action::Send(Outgoing::Request {
+        let mut step = Step::of(Action::Send(Outgoing::Request {
             method: "tools/call".into(),
             params: Some(serde_json::json!({"name": "self.audio_speaker.set_volume",
                 "arguments": {"volume": 101}})),
             id: None,
         }));
         step.unchanged = Some(Id::IdsZero);
-        let raw = of(Action::Send(Outgoing::PayloadText("{\"id\":1e3}".into())));
+        let raw = Step::of(Action::Send(Outgoing::PayloadText("{\"id\":1e3}".into())));
         let written = write(&case(vec![step, raw]), &["seed 7".into()]);
         let expected = "# seed 7\ntitle: \"Ids: come back\"\nneeds: [\"status\", \"volume\"]\n\
              fresh: true\nsteps:\n  - call: {tool: self.audio_speaker.set_volume, arguments: {volume: 101}}\n    \

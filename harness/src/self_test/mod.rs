@@ -25,7 +25,7 @@ use mcp_hil_record::error::UserError;
 use mcp_hil_record::exit;
 
 pub use show::{Event, Totals};
-pub use table::{Kill, kills};
+pub use table::{Kill, LINGER, kills};
 pub use trial::{Differing, FalseFinding, Killed, Outcome, Tried};
 
 use trial::{Bench, Trial};

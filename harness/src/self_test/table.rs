@@ -16,7 +16,15 @@ pub struct Kill {
     pub requirement: String,
 }
 
+/// How a run lingers in which such a case is to find a mutant.
+pub const LINGER: [&str; 2] = ["--linger", "6s"];
+
 impl Kill {
+    /// Whether the run has to linger.
+    pub fn lingers(&self) -> bool {
+        self.case.starts_with("linger/")
+    }
+
     /// Reads `case requirement` or `transport case requirement`.
     fn read(text: &str) -> Self {
         let words: Vec<&str> = text.split(' ').collect();

@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 use super::GOOD;
 use super::cost::Cost;
-use super::table::{Kill, Share, baseline, share};
+use super::table::{Kill, LINGER, Share, baseline, share};
 use mcp_hil_args::SelfTestArgs;
 use mcp_hil_bench::dut::Difference;
 use mcp_hil_record::Record;
@@ -429,6 +429,9 @@ impl Trial {
             let file = bench.folder.join(format!("{number}.toml"));
             std::fs::write(&file, known).map_err(|error| format!("cannot write: {error}"))?;
             command.arg("--baseline").arg(file);
+        }
+        if run.known.iter().any(Kill::lingers) || !(self.is_mutant || bench.quick) {
+            command.args(LINGER);
         }
         if self.is_mutant {
             command.args(["--deadline", MUTANT_DEADLINE]);

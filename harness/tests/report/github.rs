@@ -219,7 +219,11 @@ fn a_red_run_has_an_annotation() {
 fn no_more_annotations_than_are_shown() {
     let root = folder("many");
     let failed = |at: usize| CaseReport {
-        findings: vec![Finding { requirement: format!("area-{at}.rule"), ..no_code() }],
+        findings: vec![Finding {
+            requirement: format!("area-{at}.rule"),
+            expected: "x".repeat(at + 1),
+            ..no_code()
+        }],
         ..case(&format!("ids/{at}"), Verdict::Fail)
     };
     let text = |number| annotations(&run_of((0..number).map(failed).collect(), mixed()), &root);

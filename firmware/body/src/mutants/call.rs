@@ -39,6 +39,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => picture(|| json!({"type": "image", "data": "aQ=="}));
     "call-image-data-array": "Results carry a picture whose data are numbers."
         => picture(|| json!({"type": "image", "mimeType": "image/png", "data": [105, 0]}));
+    "call-image-not-base64": "Results carry a picture as bytes in hexadecimal, with blanks and colons."
+        => picture(|| json!({"type": "image", "data": "69:00 69:01", "mimeType": "image/png"}));
     "call-is-error-string": "isError is the string \"false\"."
         => results(|result| result["isError"] = json!("false"));
     "call-is-error-number": "isError is 0." => results(|result| result["isError"] = json!(0));
@@ -86,6 +88,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "tool-prefix": "Tools are compared up to the length of their name."
         => found_by(|asked, known| asked.starts_with(known));
+    "tool-compared-to-24": "The first 24 characters of a tool's name are compared, the others are not."
+        => found_by(|asked, known| asked == known || known.len() > 24 && asked.starts_with(&known[..24]));
+    "tool-without-self": "A tool is also found without the `self.` in front of its name."
+        => found_by(|asked, known| known.strip_prefix("self.") == Some(asked));
     "tool-name-missing-succeeds": "A call that names no tool succeeds without doing anything."
         => succeeds(|params| params.is_object() && params.get("name").is_none());
     "tool-name-default": "A call that names no tool returns the status."

@@ -160,6 +160,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "envelope-calls-wait-for-silence":
         "Calls that arrive while the device speaks are executed when it has finished."
         => while_speaking(|request| !request.tool().is_empty(), true);
+    "envelope-bare-executed": "A request without an envelope around it is executed."
+        => defect().inbound(|inbound, _| {
+            let message = serde_json::from_str::<Value>(&inbound.text).unwrap_or_default();
+            if message.get("jsonrpc").is_some() && message.get("type").is_none() {
+                inbound.text = json!({"type": "mcp", "payload": message}).to_string();
+            }
+            Flow::Pass
+        });
     "envelope-emotion-drops-next":
         "The message after an emotion is lost: its buffer is used for the face." => {
         let mut drawing = false;

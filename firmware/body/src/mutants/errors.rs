@@ -48,6 +48,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "method-prefix": "Methods are compared up to their length: tools/list-all works."
         => found_by(|asked, known| asked.starts_with(known));
+    "method-dots": "A method may be spelled with dots: tools.list works."
+        => found_by(|asked, known| asked.contains('.') && asked.replace('.', "/") == known);
     "missing-name-32603": "A call without tool name gets the code of an internal error."
         => when(lacks_name).error(|error| error["code"] = json!(-32603));
     "missing-name-32601": "A call without tool name gets the code of unknown methods."

@@ -87,13 +87,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         })
     };
     "page-empty": "The first page is empty and points to the second, which is the first."
-        => defect().on_method("tools/list", |payload, hands| {
-            let params = payload.entry("params").or_insert(json!({}));
-            let first = hands.device.registry().tools().next().map_or("", |tool| tool.name);
-            let is_first =
-                params.is_object() && params.get("cursor").is_none_or(|cursor| cursor == "");
-            let page = json!({"tools": [], "nextCursor": first});
-            reply_if(is_first, payload, hands, |id| result(id, page))
+        => pages(|request, result| {
+            if request.cursor().is_empty() {
+                let first = result["tools"][0]["name"].take();
+                *result = json!({"tools": [], "nextCursor": first});
+            }
         });
     "list-order-changes": "The second listing is in reverse order within its pages." => {
         let mut listings = 0;
@@ -156,12 +154,28 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 names.iter().filter(|name| **name > asked).min().or_else(|| names.last());
             params["cursor"] = json!(next);
         });
+    "cursor-prefix": "The beginning of a tool's name is a cursor, too."
+        => unknown_cursor(|params, names| {
+            let asked = params["cursor"].as_str().unwrap_or_default();
+            if let Some(name) = names.iter().find(|name| name.starts_with(asked)) {
+                params["cursor"] = json!(name);
+            }
+        });
     "cursor-unknown-code": "An unknown cursor gets the code of an internal error."
         => cursor_error(|error| error["code"] = json!(-32603));
     "cursor-unknown-not-found": "An unknown cursor gets the code of an unknown method."
         => cursor_error(|error| error["code"] = json!(-32601));
     "cursor-empty-refused": "An empty cursor is refused as an unknown one."
         => refused("tools/list", |params| params["cursor"] == "");
+    "list-tool-of-another-board": "The list ends with a tool that this board does not have."
+        => pages(|_, result| if result.get("nextCursor").is_none() {
+            let other = json!({
+                "name": "self.compass.get_bearing",
+                "description": "The bearing in degrees.",
+                "inputSchema": {"type": "object", "properties": {}},
+            });
+            result["tools"].as_array_mut().expect("tools").push(other);
+        });
     "list-needs-params": "tools/list without params is refused."
         => defect().on_method("tools/list", |payload, hands| {
             let is_bare = !payload.contains_key("params");

@@ -30,6 +30,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => at_answer(30, Act::Restart);
     "silent-reset-late": "The device restarts at the eight hundredth request without giving a reason."
         => at_answer(800, Act::Restart);
+    "silent-late": "The device answers nothing more from the fifteen hundredth request on, until it is restarted."
+        => at_answer(1500, Act::Hang);
     "late-panic":
         "A name with a character beyond U+FFFF corrupts the heap: forty answers later the device crashes."
         => late(has_astral, 40, Act::Panic);

@@ -9,6 +9,7 @@ mod arguments;
 mod bootstrap;
 mod call;
 mod channel;
+mod cuts;
 mod envelope;
 mod errors;
 mod framing;
@@ -29,8 +30,10 @@ mod rare_states;
 mod rare_values;
 mod robustness;
 mod session;
+mod side_effects;
 mod status;
 mod stock;
+mod time;
 mod transport;
 mod vision;
 mod volume;
@@ -43,13 +46,16 @@ const AREAS: &[Area] = &[
     ("arguments", arguments::MUTANTS),
     ("arguments", argument_kinds::MUTANTS),
     ("arguments", rare_values::ARGUMENTS),
+    ("arguments", cuts::ARGUMENTS),
     ("arguments", ranges::MUTANTS),
+    ("arguments", ranges::TEXTS),
     ("bootstrap", bootstrap::MUTANTS),
     ("call", call::MUTANTS),
     ("channel", channel::MUTANTS),
     ("envelope", envelope::MUTANTS),
     ("errors", errors::MUTANTS),
     ("errors", rare_requests::NAMES),
+    ("errors", cuts::ERRORS),
     ("errors", identity::ERRORS),
     ("hello", hello::MUTANTS),
     ("hello", identity::HELLO),
@@ -68,6 +74,7 @@ const AREAS: &[Area] = &[
     ("list", identity::LIST),
     ("list", ranges::LIST),
     ("liveness", liveness::MUTANTS),
+    ("liveness", time::MUTANTS),
     ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
     ("robustness", robustness::MUTANTS),
@@ -75,7 +82,9 @@ const AREAS: &[Area] = &[
     ("robustness", rare_values::STRINGS),
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
+    ("session", side_effects::SESSION),
     ("status", status::MUTANTS),
+    ("status", side_effects::STATUS),
     ("stock", stock::MUTANTS),
     ("transport", transport::MUTANTS),
     ("transport", rare_requests::TRANSPORT),

@@ -7,6 +7,9 @@ use crate::rows::prelude::*;
 const PUBLISH: u8 = 3;
 const PUBACK: u8 = 4;
 
+/// The first byte of PINGREQ (MQTT 3.1.1 section 3.12).
+const PINGREQ: u8 = 0xc0;
+
 /// A CONNECT packet of the client `again`, with a keep-alive of 10 s and a clean session.
 const OTHER_CONNECT: &[u8] = b"\x10\x11\x00\x04MQTT\x04\x02\x00\x0a\x00\x05again";
 
@@ -69,6 +72,29 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "mqtt-packet-reserved-type": "A packet of the reserved type 0 follows CONNECT."
         => tampered(|number, packet| followed_by(number == 1, packet, &[0x00, 0x00]));
+    "mqtt-dup-at-most-once": "Messages with QoS 0 have the flag of those that are sent again."
+        => tampered(|_, packet| {
+            let mut bytes = packet.to_vec();
+            bytes[0] |= if packet[0] >> 4 == PUBLISH { 0x08 } else { 0 };
+            bytes
+        });
+    "mqtt-connect-qos-without-will": "CONNECT has a QoS for a will, and no will."
+        => tampered(|number, packet| {
+            let mut bytes = packet.to_vec();
+            bytes[9] |= if number == 0 { 0x08 } else { 0 };
+            bytes
+        });
+    "mqtt-version-5": "CONNECT names version 5 of the protocol."
+        => tampered(|number, packet| {
+            let mut bytes = packet.to_vec();
+            bytes[8] = if number == 0 { 5 } else { bytes[8] };
+            bytes
+        });
+    "mqtt-ping-too-long": "PINGREQ has a byte behind its header."
+        => tampered(|_, packet| match packet {
+            [PINGREQ, ..] => vec![PINGREQ, 1, 0],
+            _ => packet.to_vec(),
+        });
     "mqtt-connect-twice": "A second CONNECT follows on the same connection."
         => tampered(|number, packet| followed_by(number == 1, packet, OTHER_CONNECT));
     "mqtt-ping-never": "The device never sends PINGREQ."

@@ -8,6 +8,33 @@ const CHANNEL: &str = "self.remote.set_channel";
 const ALARM: &str = "self.freezer.set_alarm";
 const MELODY: &str = "self.doorbell.set_melody";
 
+/// What becomes of texts that a tool gives back.
+pub(super) const TEXTS: &[Row] = rows! {
+    "text-blanks-joined": "Runs of blanks in a text become one."
+        => shown(|text| *text = text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "));
+    "text-percent-decoded": "A text is decoded as if it came from a URL."
+        => shown(|text| *text = text.replace("%25", "%").replace("%20", " "));
+    "text-formatted": "A text is used as a format."
+        => shown(|text| *text = text.replace("%%", "%").replace("%s", "(null)"));
+    "text-escapes-read-twice": "Escapes in a text are resolved a second time."
+        => shown(|text| *text = text.replace("\\n", "\n").replace("\\\\", "\\"));
+    "text-quotes-dropped": "Quotes are dropped from a text." => shown(|text| text.retain(|c| c != '"'));
+    "text-astral-lost": "Characters beyond U+FFFF become question marks."
+        => shown(|text| *text = text.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect());
+    "text-composed": "A letter and its accent become one character."
+        => shown(|text| *text = text.replace("e\u{301}", "\u{e9}"));
+    "text-direction-lost": "Marks of direction are dropped from a text."
+        => shown(|text| text.retain(|c| !('\u{202a}'..='\u{202e}').contains(&c)));
+    "text-line-ends": "Line ends of two characters become one."
+        => shown(|text| *text = text.replace("\r\n", "\n"));
+    "text-lower-case": "A text is told in lower case." => shown(|text| *text = text.to_lowercase());
+    "text-middle-lost": "A text of more than 255 bytes loses what is in its middle."
+        => shown(|text| if text.len() > 255 {
+            let at = text.floor_char_boundary(100);
+            text.remove(at);
+        });
+};
+
 pub(super) const MUTANTS: &[Row] = rows! {
     "argument-sign-lost": "The sign of an integer is lost: -20 is 20, and out of range."
         => with_tools(degrees(|value| Some(value.abs())), FREEZER);
@@ -31,12 +58,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => calls_of(MELODY, |arguments| if arguments.as_object().is_some_and(Map::is_empty) {
             arguments["melody"] = json!(0);
         });
+    "argument-string-among-others-taken": "Of a tool with two arguments, a number as text is taken for the first one."
+        => calls_of(MELODY, |arguments| if let Some(number) = arguments["melody"].as_str().and_then(|it| it.parse::<i64>().ok()) {
+            arguments["melody"] = json!(number);
+        });
     "argument-zero-of-fan-refused": "A speed of 0 is treated as missing, and refused."
         => calls_of(SPEED, |arguments| if arguments["speed"] == 0 { arguments["speed"] = json!(9); });
     "argument-zero-brightness-refused": "A brightness of 0 is treated as missing."
         => calls_of(BRIGHTNESS, |arguments| if arguments["brightness"] == 0 {
             *arguments = json!({});
         });
+    "argument-exponent-ignored": "The exponent of a number is not read."
+        => texts_as(|text| *text = text.replace(":5e1}", ":5}").replace(":5E+1}", ":5}"));
     "argument-one-tool-unchecked": "Channels above the range are lowered to its end."
         => calls_of(CHANNEL, |arguments| {
             if arguments["channel"].as_i64().is_some_and(|channel| channel > 999) {

@@ -24,6 +24,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.len() > 32 << 10 && depth(text) < 40, Act::Hang);
     "long-string-panics": "A message above 32 kB is copied to the stack."
         => texts(|text| text.len() > 32 << 10 && depth(text) < 40, Act::Panic);
+    "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
+        => texts_lost(|text| text.len() == 1024);
+    "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."
+        => texts_lost(|text| text.len() == 125);
     "binary-short-panics": "A binary frame of less than 16 bytes is read beyond its end."
         => defect().binary(|frame, hands| if frame.len() < 16 { hands.act(Act::Panic); });
     "binary-hangs": "A binary frame that is not audio stops the message loop."

@@ -62,6 +62,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => answer(|_| "true".to_string());
     "vision-answer-cut": "The explanation is truncated to 8 characters."
         => answer(|text| text.chars().take(8).collect());
+    "vision-answer-1023": "The explanation is truncated to 1023 bytes."
+        => answer(|text| text.chars().take(1023).collect());
+    "vision-answer-4095": "The explanation is truncated to 4095 bytes."
+        => answer(|text| text.chars().take(4095).collect());
+    "vision-answer-ring": "Of an explanation of more than 1024 bytes only the latest part is left."
+        => answer(|text| text.chars().skip(text.len().saturating_sub(1024)).collect());
     "vision-404-as-answer": "The page of a service that does not exist is returned as explanation."
         => on_refusal("status code: 404");
     "vision-500-as-answer": "The error of a service is returned as explanation."
@@ -86,6 +92,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 Some(token) => last = Some(token),
                 None => request.headers.extend(last.clone()),
             }
+        })
+    };
+    "vision-question-of-before": "A picture is sent with the question of the call before." => {
+        let mut before = None;
+        uploads(move |request| {
+            let own = request.body.clone();
+            request.body = before.replace(own.clone()).unwrap_or(own);
         })
     };
     "vision-question-empty-filled": "An empty question is replaced."

@@ -65,6 +65,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 arguments.entry("step").or_insert(json!(5));
             }
         });
+    "volume-step-of-before": "volume_up and volume_down without step use the latest one." => {
+        let mut latest = json!(10);
+        defect().on_call(move |params, _| if params["name"] == UP || params["name"] == DOWN {
+            let arguments = &mut params["arguments"];
+            match arguments.get("step") {
+                Some(step) => latest = step.clone(),
+                None => *arguments = json!({"step": latest}),
+            }
+        })
+    };
     "volume-down-default-one": "volume_down without step uses one."
         => defect().on_call(|params, _| {
             if params["name"] == DOWN && params["arguments"].get("step").is_none() {

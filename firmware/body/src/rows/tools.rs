@@ -1,9 +1,11 @@
 //! Tools that rows add to the device: what its own do not have.
 
 use reference_device::{Property, Tool};
+use serde_json::Value;
 
 use crate::defect::Defect;
 use crate::prelude::*;
+use crate::rows::select::tool;
 
 /// Integers below zero, and from below to above it.
 pub(crate) const FREEZER: &[Tool] = &[
@@ -24,6 +26,26 @@ pub(crate) const FREEZER: &[Tool] = &[
         handler: |_, _, _| Ok("true".to_string()),
     },
 ];
+
+/// A display that tells what it shows.
+pub(crate) const SHOW_TEXT: &str = "self.screen.show_text";
+pub(crate) const DISPLAY: &[Tool] = &[Tool {
+    name: SHOW_TEXT,
+    description: "Shows a text on the screen.",
+    properties: &[Property::text("text", "The text.")],
+    user_only: false,
+    handler: |_, arguments, _| Ok(format!("shown: {}", arguments.text("text"))),
+}];
+
+/// Changes what it tells.
+pub(crate) fn shown(mut change: impl FnMut(&mut String) + 'static) -> Defect {
+    let told = tool(SHOW_TEXT).result(move |result| {
+        if let Some(Value::String(text)) = result.pointer_mut("/content/0/text") {
+            change(text);
+        }
+    });
+    with_tools(told, DISPLAY)
+}
 
 /// Adds tools to the device.
 pub(crate) fn with_tools(layer: Defect, tools: &'static [Tool]) -> Defect {

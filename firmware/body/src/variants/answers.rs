@@ -19,6 +19,14 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => refused_calls(|is_known, payload| if is_known { as_result(payload) });
     "bad-calls-are-errors": "Every call that cannot be executed produces a result with isError."
         => refused_calls(|_, payload| as_result(payload));
+    "bad-params-are-errors": "A call whose params are no object produces a result with isError, too."
+        => defect().on_answer(|cause, payload, _| {
+            let is_refusal = payload.get("error").is_some() && payload["id"].is_number();
+            if is_refusal && cause.method() == "tools/call" && !cause.params().is_object() {
+                as_result(payload);
+            }
+            Flow::Pass
+        });
     "failure-as-error": "A tool that fails is answered with an error, as by stock firmware."
         => method("tools/call").answer(|payload| if payload["result"]["isError"] == true {
             let text = payload["result"]["content"][0]["text"].take();

@@ -26,6 +26,11 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => with_tools(defect(), RARE);
     "ranges-below-zero": "Some integers have a range below zero, or a default there."
         => with_tools(defect(), FREEZER);
+    "text-told": "A tool tells which text it shows." => shown(|_| ());
+    "text-told-in-json": "A tool tells which text it shows, in JSON."
+        => shown(|text| *text = json!({"shown": &text[..]}).to_string());
+    "text-told-in-part": "A tool tells the first forty characters of what it shows."
+        => shown(|text| *text = text.chars().take(40).collect());
     "small-pages": "The pages have about 2000 bytes." => pages_of(defect(), 2000);
     "one-tool-pages": "Every page has one tool." => pages_of(defect(), 0);
     "list-order-varies":

@@ -26,12 +26,16 @@ const VERY_LATE_MS: u64 = 400;
 /// What a slow boot takes longer, in milliseconds.
 const SLOW_BOOT_MS: u64 = 2_500;
 
+/// How long after it was last set a screen dims to save power, in milliseconds, and to which percentage.
+const DIMS: (u64, u64) = (1_500, 10);
+
 /// The tool whose answer must be out before the device restarts.
 const REBOOT: &str = "self.reboot";
 
 pub(super) const VARIANTS: &[Row] = rows! {
     "backlight-fades": "The brightness fades, one percent in 5 ms, and the status shows it fading."
         => Life { fades: true, ..PLAIN }.build();
+    "screen-dims": "The screen dims to 10 % 1.5 s after it was last set, as by a power-save timer." => dims();
     "volume-rate-limited":
         "Volume changes take effect at most every 300 ms, and the status shows what is heard."
         => Life { lags: true, ..PLAIN }.build();
@@ -121,6 +125,25 @@ impl Life {
         }
         device
     }
+}
+
+/// A device whose screen dims by itself.
+fn dims() -> Defect {
+    let mut lit = 0;
+    defect().outbound(move |outbound, hands| {
+        let now = hands.device.uptime_ms();
+        let tool = outbound.cause.map(Request::tool).unwrap_or_default();
+        // A start lights the screen, too.
+        if tool == "self.screen.set_brightness" || now < lit {
+            lit = now;
+        }
+        let (after, dimmed) = DIMS;
+        if tool == "self.get_device_status" && now - lit >= after {
+            let target = u64::from(hands.device.board().screen.brightness);
+            replace(&mut outbound.text, "brightness", target, target.min(dimmed));
+        }
+        Flow::Pass
+    })
 }
 
 /// When what the device sends arrives.

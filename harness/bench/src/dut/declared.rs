@@ -183,6 +183,7 @@ pub(super) fn without(
             firmware: image.filter(|_| boots),
             difference: asked.difference,
             arguments: &[],
+            host: None,
         };
         let passed = match attempt(*kind, &asked) {
             Ok(dut) => {

@@ -16,6 +16,9 @@ pub enum Fidelity {
     /// Firmware on the instructions of a CPU, on a board that was never built.
     #[serde(rename = "emulated CPU")]
     EmulatedCpu,
+    /// The application code of firmware, compiled for the CPU of this host.
+    #[serde(rename = "host build")]
+    HostBuild,
     /// A process of this host.
     #[serde(rename = "host process")]
     HostProcess,
@@ -31,6 +34,7 @@ impl Fidelity {
             Self::Board => "board",
             Self::EmulatedChip => "emulated chip",
             Self::EmulatedCpu => "emulated CPU",
+            Self::HostBuild => "host build",
             Self::HostProcess => "host process",
             Self::Unknown => "unknown",
         }
@@ -55,6 +59,7 @@ impl Dut {
         }
         match self.how {
             How::Native { .. } | How::Exec(_) => Fidelity::HostProcess,
+            How::Host(_) => Fidelity::HostBuild,
             How::Qemu(_) => Fidelity::EmulatedCpu,
             How::Emulated(_) => Fidelity::EmulatedChip,
             How::Board(_) => Fidelity::Board,
@@ -74,6 +79,12 @@ impl Dut {
                 &emulated.difference,
             ),
             How::Board(_) => return "a board on a serial port of this host".to_owned(),
+            How::Host(host) => {
+                return format!(
+                    "application code of the firmware (version {}) on this host's CPU, no board attached",
+                    host.version
+                );
+            }
             How::Exec(_) | How::Wait => {
                 let file = self.file.as_ref();
                 let told = file.filter(|file| file.fidelity.is_some());
@@ -104,6 +115,9 @@ impl Dut {
             (_, Fidelity::EmulatedCpu) => {
                 &["an ESP32", "radio", "flash", "power", "timing of a chip"]
             }
+            (_, Fidelity::HostBuild) => {
+                &["a chip", "radio", "flash", "power", "timing of a chip", "tasks of FreeRTOS"]
+            }
             (_, Fidelity::HostProcess) => {
                 &["a chip", "radio", "flash", "power", "timing of a chip"]
             }
@@ -125,7 +139,12 @@ mod tests {
             assert_eq!(dut.fidelity().may_be_silicon(), is_silicon);
             assert_eq!(dut.cannot_show().is_empty(), is_silicon, "{spec}");
         }
-        for level in [Fidelity::EmulatedChip, Fidelity::EmulatedCpu, Fidelity::HostProcess] {
+        for level in [
+            Fidelity::EmulatedChip,
+            Fidelity::EmulatedCpu,
+            Fidelity::HostBuild,
+            Fidelity::HostProcess,
+        ] {
             assert!(!level.may_be_silicon());
         }
     }

@@ -13,6 +13,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::{Fidelity, emulated};
+use crate::host::HostOptions;
 use mcp_hil_args::Kind;
 use mcp_hil_record::error::UserError;
 use place::Text;
@@ -32,7 +33,7 @@ pub struct DutFile {
     pub path: String,
     /// The device's name in reports.
     pub name: String,
-    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait` or
+    /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait`, `host:<folder>` or
     /// `exec:<command>`.
     pub target: String,
     /// What it is, where `exec` and `wait` cannot know: `board`, `emulated chip`, `emulated CPU` or
@@ -69,6 +70,8 @@ pub struct DutFile {
     pub snapshots: SnapshotsFile,
     /// What concerns the emulator; there for targets that have one.
     pub emulator: Option<EmulatorFile>,
+    /// How firmware is built for this host; there for the target `host:<folder>`.
+    pub host: Option<HostOptions>,
     /// How an attached board is reached; there for the target `board` and for no other.
     pub board: Option<BoardFile>,
 }
@@ -156,6 +159,13 @@ impl DutFile {
                 .hint("only a board can be absent; leave it out"));
         }
         file.check_emulator(&Text { path, text })?;
+        if file.host.is_some() && !file.target.starts_with("host:") {
+            let what =
+                format!("`[host]` with `target = \"{}\"`: expected `host:<folder>`", file.target);
+            return Err(Text { path, text }
+                .problem(&["host"], what)
+                .hint("leave the section out, or change the target"));
+        }
         path.clone_into(&mut file.path);
         Ok(file)
     }

@@ -24,6 +24,7 @@ use mcp_hil_core::capability::{Permission, Trust};
 use mcp_hil_core::problem::nearest;
 use mcp_hil_core::transport::Transport;
 
+use crate::host::{HostBuild, HostOptions};
 use mcp_hil_args::AUTO;
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::event::{DutInfo, StoodInFor};
@@ -80,6 +81,8 @@ pub enum How {
     Emulated(Box<Emulated>),
     /// A board at a serial port of this host.
     Board(Box<BoardDut>),
+    /// Somebody's firmware as a program of this host.
+    Host(Box<HostBuild>),
     /// Any program, started through the shell.
     Exec(String),
     /// A device that somebody else starts.
@@ -98,6 +101,8 @@ pub struct Asked<'a> {
     pub firmware: Option<&'a Path>,
     /// Further arguments of its emulator.
     pub arguments: &'a [String],
+    /// How firmware is built for this host.
+    pub host: Option<&'a HostOptions>,
 }
 
 /// What is different about a reference device.
@@ -145,8 +150,8 @@ fn meant(spec: &str) -> String {
 }
 
 impl Dut {
-    /// Reads a `--dut` argument: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `exec:<command>`,
-    /// `wait`, or the path of a file. Choosing one ([`AUTO`]) is not done here.
+    /// Reads a `--dut` argument: `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `host:<folder>`,
+    /// `exec:<command>`, `wait`, or the path of a file. Choosing one ([`AUTO`]) is not done here.
     ///
     /// # Errors
     ///
@@ -155,9 +160,14 @@ impl Dut {
     pub fn find(spec: &str, asked: &Asked<'_>) -> Result<Self, UserError> {
         if spec.ends_with(".toml") {
             let file = DutFile::read(Path::new(spec))?;
+            let host = file
+                .host
+                .as_ref()
+                .map(|file| asked.host.map_or(file.clone(), |host| host.or(file)));
             let asked = Asked {
                 firmware: asked.firmware.or(file.firmware.as_deref()),
                 arguments: file.emulator.as_ref().map_or(&[], |file| &file.arguments),
+                host: host.as_ref().or(asked.host),
                 ..*asked
             };
             let dut = if file.target == file::BOARD {
@@ -220,14 +230,19 @@ impl Dut {
                 ("qemu", How::Qemu(Qemu::find(asked)?))
             }
             None if spec == "wait" => ("wait", How::Wait),
+            Some(("host", folder)) if !folder.is_empty() => {
+                let options = asked.host.cloned().unwrap_or_default();
+                let say = &mut |line: &str| eprintln!("{line}");
+                ("host", How::Host(Box::new(HostBuild::make(Path::new(folder), &options, say)?)))
+            }
             Some(("exec", command)) if !command.trim().is_empty() => {
                 ("exec", How::Exec(command.to_owned()))
             }
             _ => {
                 return Err(UserError::usage(
                     format!(
-                        "unknown device `{spec}`: expected `native`, `qemu`, {}, `exec:<command>`, \
-                         `wait` or a file `*.toml`",
+                        "unknown device `{spec}`: expected `native`, `qemu`, {}, `host:<folder>`, \
+                         `exec:<command>`, `wait` or a file `*.toml`",
                         emulated::KINDS.map(|kind| format!("`{kind}`")).join(", ")
                     ),
                     &meant(spec),
@@ -241,6 +256,16 @@ impl Dut {
             return Err(UserError::usage(
                 format!("`--{kind}` with `--dut {spec}`: only `native` and `qemu` have {kind}s"),
                 "leave one of them out",
+            ));
+        }
+        if asked.host.is_some_and(|host| *host != HostOptions::default())
+            && !matches!(how, How::Host(_))
+        {
+            return Err(UserError::usage(
+                format!(
+                    "`--host-board`, `--host-components` or `--host-sanitize` with `--dut {spec}`: expected a device `host:<folder>`"
+                ),
+                "leave them out, or name a checkout of firmware: `--dut host:.`",
             ));
         }
         if asked.firmware.is_some() {
@@ -274,7 +299,7 @@ impl Dut {
             How::Native { difference, .. } => difference.as_ref(),
             How::Qemu(qemu) => qemu.difference.as_ref(),
             How::Emulated(emulated) => emulated.difference.as_ref(),
-            How::Board(_) | How::Exec(_) | How::Wait => None,
+            How::Board(_) | How::Host(_) | How::Exec(_) | How::Wait => None,
         }
     }
 
@@ -284,7 +309,7 @@ impl Dut {
             How::Native { .. } | How::Qemu(_) => true,
             // Only images of the reference device tell their version so.
             How::Emulated(emulated) => emulated.image.version.is_some(),
-            How::Board(_) | How::Exec(_) | How::Wait => false,
+            How::Board(_) | How::Host(_) | How::Exec(_) | How::Wait => false,
         }
     }
 
@@ -314,6 +339,7 @@ impl Dut {
             How::Qemu(_) => "qemu",
             How::Emulated(emulated) => emulated.kind(),
             How::Board(_) => "board",
+            How::Host(_) => "host",
             How::Exec(_) => "exec",
             How::Wait => "wait",
         }
@@ -328,6 +354,7 @@ impl Dut {
                 let parts = board.file.parts.iter().map(|part| part.file.as_path());
                 board.firmware.as_deref().into_iter().chain(parts).collect()
             }
+            How::Host(host) => vec![&host.program],
             How::Native { .. } | How::Exec(_) | How::Wait => Vec::new(),
         }
     }
@@ -350,7 +377,7 @@ impl Dut {
             // What a seeded defect tells may be another one.
             How::Emulated(emulated) if emulated.difference.is_some() => None,
             How::Emulated(emulated) => emulated.image.version.as_deref(),
-            How::Native { .. } | How::Board(_) | How::Exec(_) | How::Wait => None,
+            How::Native { .. } | How::Board(_) | How::Host(_) | How::Exec(_) | How::Wait => None,
         }
     }
 
@@ -359,7 +386,9 @@ impl Dut {
         match &self.how {
             How::Qemu(_) => qemu::seen(address),
             How::Emulated(emulated) => emulated.seen(address),
-            How::Native { .. } | How::Board(_) | How::Exec(_) | How::Wait => address.to_owned(),
+            How::Native { .. } | How::Board(_) | How::Host(_) | How::Exec(_) | How::Wait => {
+                address.to_owned()
+            }
         }
     }
 
@@ -373,9 +402,11 @@ impl Dut {
                 How::Wait | How::Board(_) => Trust::WellKnown,
                 // What a program brings up may be a board, and have motors.
                 How::Exec(_) if self.fidelity() == Fidelity::Board => Trust::WellKnown,
-                How::Native { .. } | How::Qemu(_) | How::Emulated(_) | How::Exec(_) => {
-                    Trust::Simulated
-                }
+                How::Native { .. }
+                | How::Qemu(_)
+                | How::Emulated(_)
+                | How::Host(_)
+                | How::Exec(_) => Trust::Simulated,
             },
             allow,
             deny,
@@ -394,6 +425,10 @@ impl Dut {
                  emulator's network works"
             }
             (How::Emulated(emulated), _) => emulated.how_to_connect(),
+            (How::Host(_), _) => {
+                "the console shows how far the firmware got; it must ask the address in MCP_HIL_OTA_URL for its \
+                 configuration"
+            }
             (_, Transport::WebSocket) => {
                 "the device must connect to the address in MCP_HIL_WS_URL with the token in \
                  MCP_HIL_WS_TOKEN"
@@ -418,6 +453,7 @@ impl Dut {
                 let spec = with(emulated.difference.as_ref(), emulated.kind());
                 format!("{spec} --firmware {image}")
             }
+            How::Host(host) => host_spec(&host.source, &host.options),
             How::Exec(command) => format!("exec:{}", quote(command)),
             How::Board(_) => "board".into(),
             How::Wait => "wait".into(),
@@ -427,11 +463,18 @@ impl Dut {
     /// How long its connection is waited for unless told otherwise.
     pub fn patience(&self) -> Duration {
         match &self.how {
-            How::Native { .. } | How::Qemu(_) | How::Exec(_) => Duration::from_secs(20),
+            How::Native { .. } | How::Qemu(_) | How::Host(_) | How::Exec(_) => {
+                Duration::from_secs(20)
+            }
             How::Emulated(emulated) => emulated.patience(),
             How::Board(_) => board::PATIENCE,
             How::Wait => Duration::from_secs(120),
         }
+    }
+
+    /// How long a run lingers with it unless told otherwise. What the reference device does in time is known.
+    pub fn linger(&self) -> Duration {
+        if self.is_reference() { Duration::ZERO } else { Duration::from_secs(12) }
     }
 
     /// The MQTT keep-alive that it is told, in seconds: short, so that a run sees it kept. Clients hang up when
@@ -440,7 +483,9 @@ impl Dut {
     pub fn keep_alive_s(&self) -> u16 {
         match &self.how {
             How::Native { .. } | How::Qemu(_) => 2,
-            How::Emulated(_) | How::Board(_) | How::Exec(_) | How::Wait => LONGEST_KEEP_ALIVE_S,
+            How::Emulated(_) | How::Board(_) | How::Host(_) | How::Exec(_) | How::Wait => {
+                LONGEST_KEEP_ALIVE_S
+            }
         }
     }
 
@@ -455,6 +500,11 @@ impl Dut {
             How::Native { program, difference } => Some(program.command(difference.as_ref())),
             How::Qemu(qemu) => Some(qemu.command(ota_url)),
             How::Emulated(emulated) => Some(emulated.boot(ota_url, folder)?),
+            How::Host(host) => {
+                let settings = host.settings(ota_url, folder)?;
+                let command = Command::direct(&host.program);
+                Some(command.env("MCP_HIL_NVS", settings.to_string_lossy()))
+            }
             How::Exec(line) => Some(Command::shell(line)),
             How::Board(_) | How::Wait => None,
         })
@@ -473,6 +523,21 @@ fn with(difference: Option<&Difference>, word: &str) -> String {
     }
 }
 
+/// Firmware on this host as arguments of `run`.
+fn host_spec(source: &Path, options: &HostOptions) -> String {
+    let mut text = format!("host:{}", quote(&source.to_string_lossy()));
+    if let Some(board) = &options.board {
+        text.push_str(&format!(" --host-board {}", quote(board)));
+    }
+    for folder in &options.components {
+        text.push_str(&format!(" --host-components {}", quote(&folder.to_string_lossy())));
+    }
+    if options.sanitize {
+        text.push_str(" --host-sanitize");
+    }
+    text
+}
+
 fn quote(command: &str) -> String {
     format!("'{}'", command.replace('\'', r"'\''"))
 }
@@ -480,6 +545,12 @@ fn quote(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_lingers_with_firmware_of_others() {
+        let linger = |spec| Dut::parse(spec, None).unwrap().linger();
+        assert_eq!([linger("wait"), linger("exec:device")], [Duration::from_secs(12); 2]);
+    }
 
     #[test]
     fn what_may_sit_behind_a_radio_gets_a_keep_alive_that_outlasts_a_stall() {

@@ -22,6 +22,14 @@ pub(crate) const PYTHON: Need = Need {
     name: "python",
     hint: "pip install -r ci/python.txt, and MCP_HIL_PYTHON names the interpreter that has it",
 };
+pub(crate) const CMAKE: Need = Need {
+    name: "cmake",
+    hint: "install `cmake`, `make` and a C++ compiler (package `g++` of Debian)",
+};
+pub(crate) const XIAOZHI: Need = Need {
+    name: "xiaozhi",
+    hint: "XIAOZHI_SOURCE names a checkout of xiaozhi firmware with its components",
+};
 pub(crate) const CHROMIUM: Need =
     Need { name: "chromium", hint: "install the package `chromium` of your distribution" };
 pub(crate) const MOSQUITTO: Need =

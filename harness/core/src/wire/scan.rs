@@ -91,6 +91,30 @@ pub fn id_key(id: &Value) -> String {
     }
 }
 
+/// Whether an id becomes another one when it is kept in 32 bits or in a float: cut off, or held at the end of the
+/// range.
+pub fn narrows_to(asked: &Value, got: &Value) -> bool {
+    let whole = |value: &Value| {
+        let number = value.as_number()?;
+        number.as_i128().or_else(|| number.as_f64().map(|float| float as i128))
+    };
+    let (Some(asked), Some(got)) = (whole(asked), whole(got)) else {
+        return false;
+    };
+    let within = |least: i128, most: i128| asked.clamp(least, most);
+    let kept = [
+        within(i32::MIN.into(), i32::MAX.into()),
+        within(0, u32::MAX.into()),
+        within(i64::MIN.into(), i64::MAX.into()),
+        (asked as i32).into(),
+        (asked as u32).into(),
+        (asked as i64).into(),
+        asked as f32 as i128,
+        asked as f64 as i128,
+    ];
+    got != asked && kept.contains(&got)
+}
+
 /// Whether two JSON values are equal; numbers by value, however they are spelled.
 pub fn same_value(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -245,6 +269,23 @@ mod tests {
     fn ids_are_equal_by_value_and_type(#[case] a: &str, #[case] b: &str, #[case] equal: bool) {
         let key = |text| id_key(&serde_json::from_str(text).unwrap());
         assert_eq!(key(a) == key(b), equal);
+    }
+
+    #[rstest]
+    #[case::held(json!(2_147_483_648_u64), json!(2_147_483_647), true)]
+    #[case::cut(json!(4_294_967_303_u64), json!(7), true)]
+    #[case::cut_with_sign(json!(2_147_483_649_u64), json!(-2_147_483_647), true)]
+    #[case::beyond_i64(json!(18_446_744_073_709_551_615_u64), json!(-1), true)]
+    #[case::in_a_float(json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), true)]
+    #[case::a_fraction_is_dropped(json!(7.5), json!(7), false)]
+    #[case::the_same(json!(7), json!(7), false)]
+    #[case::another(json!(2_147_483_648_u64), json!(8), false)]
+    fn an_id_that_was_cut_is_known_again(
+        #[case] asked: Value,
+        #[case] got: Value,
+        #[case] narrows: bool,
+    ) {
+        assert_eq!(narrows_to(&asked, &got), narrows);
     }
 
     #[rstest]

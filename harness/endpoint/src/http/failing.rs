@@ -69,6 +69,12 @@ impl Failing {
     }
 }
 
+/// How many bytes an explanation is longer than usual that goes to this path: `/long/1024` behind the usual one.
+pub(super) fn longer(path: &str) -> Option<usize> {
+    let bytes = path.strip_prefix(VISION_PATH)?.strip_prefix("/long/")?.parse().ok()?;
+    (bytes <= HUGE_BYTES).then_some(bytes)
+}
+
 /// The body of an answer. One that is cut says more bytes than come.
 #[derive(Debug)]
 pub(super) struct AnswerBody {

@@ -1,6 +1,7 @@
 //! The HTTP endpoint: tells devices their configuration and takes their pictures.
 //!
-//! Each connection is served by a task of its own, takes one request and has ten seconds for it.
+//! Each connection is served by a task of its own, and has ten seconds for its request. It is closed a moment after
+//! the answer, if the device has not done so.
 
 mod configuration;
 mod failing;
@@ -10,10 +11,8 @@ mod upload;
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -25,7 +24,7 @@ use mcp_hil_core::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -47,6 +46,10 @@ const VISION_PATH: &str = "/mcp/vision/explain";
 
 /// How long a connection may take for its request.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(MAX_HTTP_REQUEST_S);
+
+/// How long a connection stays open after an answer. Servers that devices meet keep it open, so that it is the device
+/// that closes it; clients that take the end of the connection for the end of the answer wait this long.
+const KEPT_OPEN: Duration = Duration::from_millis(300);
 
 /// Most exchanges that wait to be taken; further ones are counted only. Each may hold a body of
 /// 1 MiB.
@@ -225,9 +228,9 @@ async fn accept_all(listener: TcpListener, shared: Arc<Shared>, mut stop: Stop) 
 async fn serve(stream: TcpStream, peer: IpAddr, shared: Arc<Shared>) {
     let under_way = UnderWay::default();
     let (of_service, whole) = (under_way.clone(), shared.clone());
-    let answered = Arc::new(AtomicBool::new(false));
+    let answered = Arc::new(watch::Sender::new(false));
+    let mut is_answered = answered.subscribe();
     let connection = http1::Builder::new()
-        .keep_alive(false)
         // A client may close its side as soon as it has said all.
         .half_close(true)
         .header_read_timeout(None)
@@ -242,14 +245,29 @@ async fn serve(stream: TcpStream, peer: IpAddr, shared: Arc<Shared>) {
                     let answered = answered.clone();
                     async move {
                         let response = handle(request, peer, shared, under_way).await;
-                        answered.store(true, Ordering::Relaxed);
+                        answered.send_replace(true);
                         response
                     }
                 }
             }),
         );
-    let ended = timeout(REQUEST_DEADLINE, connection).await;
-    if answered.load(Ordering::Relaxed) {
+    let mut connection = pin!(connection);
+    let idle = async {
+        // The sender lives as long as the connection.
+        let _ = is_answered.wait_for(|answered| *answered).await;
+        sleep(KEPT_OPEN).await;
+    };
+    let ended = timeout(REQUEST_DEADLINE, async {
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = idle => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    })
+    .await;
+    if *answered.borrow() {
         return;
     }
     let (status, problem) = match ended {

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::{
     OTA_PATH, Shared, VISION_PATH, configuration,
-    failing::{AnswerBody, Failing},
+    failing::{AnswerBody, Failing, longer},
     upload::{NotTaken, read_all, read_upload},
 };
 use crate::headers::headers_by_name;
@@ -114,7 +114,9 @@ fn begin(parts: &Parts) -> HttpExchange {
     let endpoint = match path.strip_prefix(OTA_PATH.trim_end_matches('/')) {
         Some("" | "/") => HttpEndpoint::Bootstrap,
         Some("/activate") => HttpEndpoint::Activate,
-        _ if path == VISION_PATH || Failing::at(path).is_some() => HttpEndpoint::Vision,
+        _ if path == VISION_PATH || longer(path).is_some() || Failing::at(path).is_some() => {
+            HttpEndpoint::Vision
+        }
         _ => HttpEndpoint::Other,
     };
     HttpExchange {
@@ -194,6 +196,10 @@ fn respond(method: &Method, shared: &Shared, exchange: &mut HttpExchange) -> Ans
             let authorization = exchange.header("authorization").unwrap_or_default();
             match &state.vision {
                 Some((right, reply)) if right.iter().any(|right| right == authorization) => {
+                    let reply = match longer(path) {
+                        Some(bytes) => format!("{reply}: {} end", "x".repeat(bytes)),
+                        None => reply.clone(),
+                    };
                     Answer::json(StatusCode::OK, &json!({"success": true, "response": reply}))
                 }
                 _ => Answer::json(

@@ -202,11 +202,19 @@ impl MqttLink {
     fn next_packet(&mut self) -> Result<Option<(Packet, usize)>, LinkLost> {
         let before = self.input.len();
         let flags = self.input.first().map_or(0, |byte| byte & 0x0f);
+        let length = remaining_length(&self.input);
         match Packet::read(&mut self.input, MAX_PACKET_BYTES) {
             Ok(packet) if !flags_fit(&packet, flags) => Err(broke(format!(
                 "{} with the reserved bits {flags:04b} in its first byte",
                 name(&packet)
             ))),
+            Ok(packet) if fixed_length(&packet).is_some_and(|fixed| length != Some(fixed)) => {
+                Err(broke(format!(
+                    "{} with a remaining length of {}",
+                    name(&packet),
+                    length.unwrap_or_default()
+                )))
+            }
             Ok(packet) => Ok(Some((packet, before - self.input.len()))),
             Err(CodecError::InsufficientBytes(_)) => Ok(None),
             Err(CodecError::PayloadSizeLimitExceeded(_)) => Err(LinkLost::too_long()),
@@ -360,13 +368,35 @@ async fn write_all(stream: &TcpStream, mut part: &[u8]) -> io::Result<()> {
 /// Whether the low bits of a packet's first byte are what MQTT 3.1.1, 2.2.2 wants.
 fn flags_fit(packet: &Packet, flags: u8) -> bool {
     match packet {
-        Packet::Publish(_) => true,
+        // What is sent at most once is not sent again (3.3.1.1).
+        Packet::Publish(publish) => !(publish.dup && publish.qos == QoS::AtMostOnce),
         // MQTT 3.1 knows a DUP bit for these.
         Packet::Subscribe(_) | Packet::Unsubscribe(_) | Packet::PubRel(_) => {
             flags & 0b0111 == 0b0010
         }
         _ => flags == 0,
     }
+}
+
+/// The remaining length of packets that all have the same (MQTT 3.1.1, 3.4, 3.5, 3.6, 3.7, 3.12, 3.14).
+fn fixed_length(packet: &Packet) -> Option<usize> {
+    match packet {
+        Packet::PingReq | Packet::Disconnect => Some(0),
+        Packet::PubAck(_) | Packet::PubRec(_) | Packet::PubRel(_) | Packet::PubComp(_) => Some(2),
+        _ => None,
+    }
+}
+
+/// The remaining length that a packet announces (MQTT 3.1.1, 2.2.3), once it is there.
+fn remaining_length(input: &BytesMut) -> Option<usize> {
+    let mut length = 0;
+    for (at, byte) in input.iter().skip(1).take(4).enumerate() {
+        length |= usize::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some(length);
+        }
+    }
+    None
 }
 
 /// Where the body of a CONNECT packet begins, and where its level stands.
@@ -377,11 +407,20 @@ fn head(input: &BytesMut) -> Option<(usize, usize)> {
     Some((body, body + 2 + usize::from(name)))
 }
 
-/// What is wrong with the flags of a CONNECT packet, once they are there.
-pub(crate) fn reserved_flags(input: &BytesMut) -> Option<&'static str> {
+/// What is wrong with the flags of a CONNECT packet, once they are there. Flags that the codec would refuse are
+/// cleared: whose they are is in the rest of the packet.
+pub(crate) fn reserved_flags(input: &mut BytesMut) -> Option<&'static str> {
+    const WILL: u8 = 0b100;
+    const OF_WILL: u8 = 0b11_1000;
     let (_, level_at) = head(input)?;
-    let flags = *input.get(level_at + 1)?;
-    (flags & 1 != 0).then_some("the reserved flag of CONNECT is set (3.1.2.3)")
+    let flags = input.get_mut(level_at + 1)?;
+    if *flags & WILL == 0 && *flags & OF_WILL != 0 {
+        *flags &= !OF_WILL;
+        return Some(
+            "CONNECT has a QoS or a retain flag for a will, and no will (3.1.2.6, 3.1.2.7)",
+        );
+    }
+    (*flags & 1 != 0).then_some("the reserved flag of CONNECT is set (3.1.2.3)")
 }
 
 /// Turns a CONNECT of MQTT 3.1 into one of 3.1.1, which differs in name and level only: the codec
@@ -463,15 +502,39 @@ mod tests {
             packet.extend([flags, 0, 60, 0, 1, b'c']);
             BytesMut::from(&packet[..])
         };
-        assert_eq!(reserved_flags(&connect(0x02)), None);
-        assert!(reserved_flags(&connect(0x03)).is_some());
-        assert_eq!(reserved_flags(&BytesMut::from(&b"\x10\x0d\0\x04MQTT\x04"[..])), None);
+        assert_eq!(reserved_flags(&mut connect(0x02)), None);
+        assert!(reserved_flags(&mut connect(0x03)).is_some());
+        assert_eq!(reserved_flags(&mut BytesMut::from(&b"\x10\x0d\0\x04MQTT\x04"[..])), None);
+        // A will has a QoS; without a will there is none, and the codec gets to read the rest.
+        assert_eq!(reserved_flags(&mut connect(0x0e)), None);
+        let mut without_will = connect(0x0a);
+        assert!(reserved_flags(&mut without_will).is_some());
+        assert_eq!(without_will, connect(0x02));
         assert!(flags_fit(&Packet::PingReq, 0));
         assert!(!flags_fit(&Packet::PingReq, 1));
         let release = Packet::PubRel(rumqttc::mqttbytes::v4::PubRel::new(1));
         assert!(flags_fit(&release, 0b0010));
         assert!(flags_fit(&release, 0b1010));
         assert!(!flags_fit(&release, 0));
+        let mut publish = Publish::new("t", QoS::AtMostOnce, "x");
+        assert!(flags_fit(&Packet::Publish(publish.clone()), 0));
+        publish.dup = true;
+        assert!(!flags_fit(&Packet::Publish(publish.clone()), 0b1000));
+        publish.qos = QoS::AtLeastOnce;
+        assert!(flags_fit(&Packet::Publish(publish), 0b1010));
+    }
+
+    #[test]
+    fn packets_of_one_length_have_it() {
+        let length = |bytes: &[u8]| remaining_length(&BytesMut::from(bytes));
+        assert_eq!(length(b"\xc0\0"), Some(0));
+        // Longer than it need be, which 3.1.1 does not forbid.
+        assert_eq!(length(b"\xc0\x80\0"), Some(0));
+        assert_eq!(length(b"\xc0\x01\0"), Some(1));
+        assert_eq!(length(b"\x30\xac\x02"), Some(300));
+        assert_eq!(length(b"\x30\xac"), None);
+        assert_eq!(fixed_length(&Packet::PingReq), Some(0));
+        assert_eq!(fixed_length(&Packet::PubAck(PubAck::new(1))), Some(2));
     }
 
     fn old_connect(client_id: &str) -> BytesMut {

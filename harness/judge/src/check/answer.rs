@@ -104,7 +104,11 @@ pub(crate) fn judge_owed(seq: u64, payload: &Map<String, Value>, open: &Open, si
             sink.test(requirement, false, || proof("no answer", payload, Some(open), seq));
         }
         Owes::NoSuccess(requirement) => {
-            sink.test(requirement, is_error, || {
+            // Devices that tell all that is wrong with a call by a result say it this way here, too.
+            let refused = open.duty.method.as_deref() == Some("tools/call")
+                && payload.get("result").is_some_and(|result| result["isError"] == true)
+                && requirement == Id::JsonrpcParamsStructured;
+            sink.test(requirement, is_error || refused, || {
                 proof("silence or an error", payload, Some(open), seq)
             });
         }
@@ -128,6 +132,9 @@ pub(crate) fn judge_opening(seq: u64, payload: &Map<String, Value>, open: &Open,
         proof("initialize is accepted", payload, Some(open), seq)
     });
 }
+
+/// What MCP's capabilities of servers hold, each a boolean.
+const FLAGS: [&str; 2] = ["listChanged", "subscribe"];
 
 fn judge_initialize(
     seq: u64,
@@ -160,6 +167,11 @@ fn judge_initialize(
     sink.test(Id::InitializeCapabilitiesTools, tools.is_some_and(Value::is_object), || {
         proof("capabilities.tools as an object", payload, Some(open), seq)
     });
+    let all = result.get("capabilities").and_then(Value::as_object).into_iter().flatten();
+    let mut flags = all.flat_map(|(_, one)| FLAGS.iter().filter_map(|flag| one.get(*flag)));
+    sink.test(Id::InitializeCapabilityFlags, flags.all(Value::is_boolean), || {
+        proof("booleans for `listChanged` and `subscribe`", payload, Some(open), seq)
+    });
     let info = result.get("serverInfo");
     let text = |name: &str| info.and_then(|info| info.get(name)).is_some_and(Value::is_string);
     sink.test(Id::InitializeServerInfo, text("name") && text("version"), || {
@@ -181,7 +193,7 @@ fn judge_call(
     if let Some(content) = content {
         sink.test(Id::CallContentItems, content.iter().all(is_content), || {
             proof(
-                "content items of MCP: text with `text`; image or audio with `data` and `mimeType`",
+                "content items of MCP: text with `text`; image or audio with base64 `data` and `mimeType`",
                 payload,
                 Some(open),
                 seq,
@@ -199,12 +211,20 @@ pub(crate) fn is_content(item: &Value) -> bool {
     let text = |name: &str| item.get(name).is_some_and(Value::is_string);
     match item.get("type").and_then(Value::as_str) {
         Some("text") => text("text"),
-        Some("image" | "audio") => text("data") && text("mimeType"),
+        Some("image" | "audio") => {
+            let data = item.get("data").and_then(Value::as_str);
+            data.is_some_and(|data| data.chars().all(is_base64)) && text("mimeType")
+        }
         Some("resource") => item.get("resource").is_some_and(Value::is_object),
         // Later revisions know more types.
         Some(_) => true,
         None => false,
     }
+}
+
+/// Whether a character may stand in base64, of either alphabet, also where lines are broken.
+fn is_base64(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "+/-_=\r\n".contains(character)
 }
 
 /// Judges an answer that came under another id than its request's.

@@ -80,7 +80,8 @@ pattern!(
     "Guru Meditation Error|abort\\(\\) was called at PC|\\*\\*\\*ERROR\\*\\*\\* A stack overflow\
      |Stack canary watchpoint triggered|ESP_ERROR_CHECK failed|assert failed:|terminate called\
      |^(Load|Store|Instruction) access fault|Stack protection fault|Stack smashing protect failure\
-     |CORRUPT HEAP:|panic'ed"
+     |CORRUPT HEAP:|panic'ed|^==\\d+==ERROR: \\w+Sanitizer:\
+     |^\\S+:\\d+:\\d+: runtime error: "
 );
 pattern!(BROWN_OUT, "Brownout detector was triggered");
 pattern!(WATCHDOG, "task_wdt: Task watchdog got triggered");

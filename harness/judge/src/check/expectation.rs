@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::control::Controls;
 use super::log::{CaseLog, Reply, view};
+use super::pace;
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};
@@ -77,6 +78,7 @@ impl Judge<'_> {
                 }
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
+            Action::Linger(_) => pace::judge(flat, self.log, self.sink),
             Action::List { .. }
             | Action::Disconnect { .. }
             | Action::Reboot

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::sink::{Sink, evidence};
 use mcp_hil_core::transcript::Party;
 use mcp_hil_core::transport::Transport;
+use mcp_hil_core::verdict::Evidence;
 use mcp_hil_core::wire::Frame;
 use mcp_hil_core::wire::as_integer;
 
@@ -44,6 +45,8 @@ pub(crate) struct LinkState {
     session_fault: Option<String>,
     /// A wrong session id in the device's own messages was told of already.
     own_fault: bool,
+    /// The last message of the harness under another session id, and that id.
+    elsewhere: Option<(String, String)>,
     /// The harness dropped the link and has not restarted the target since.
     dropped: bool,
     /// The harness has closed the link with a Close frame, or is about to.
@@ -59,6 +62,18 @@ impl LinkState {
     /// The session id that the harness gave on this link.
     pub(crate) fn session(&self) -> &str {
         &self.session_id
+    }
+
+    /// A message went out, perhaps under another session id, which the device must not take over.
+    pub(crate) fn sent(&mut self, text: &str) {
+        let names_ours = || text.contains(&format!("\"session_id\":\"{}\"", self.session_id));
+        if text.contains("\"session_id\"") && !names_ours() {
+            let envelope: Option<Map<String, Value>> = serde_json::from_str(text).ok();
+            let named = envelope.as_ref().and_then(|envelope| envelope.get("session_id"));
+            if let Some(named) = named {
+                self.elsewhere = Some((named.to_string(), text.to_owned()));
+            }
+        }
     }
 
     /// An `initialize` went out.
@@ -380,11 +395,15 @@ impl LinkState {
         }
         let session = &self.session_id;
         sink.test(Id::EnvelopeSessionId, right, || {
-            evidence(
-                "the session_id of the server's hello",
-                format!("session_id {got} instead of \"{session}\""),
-                seq,
-            )
+            let taken = self.elsewhere.as_ref().filter(|(named, _)| *named == got);
+            Evidence {
+                sent: taken.map(|(_, text)| text.clone()),
+                ..evidence(
+                    "the session_id of the server's hello",
+                    format!("session_id {got} instead of \"{session}\""),
+                    seq,
+                )
+            }
         });
     }
 }
@@ -416,5 +435,34 @@ fn judge_headers(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) 
                 evidence(format!("header {name}: {what}"), there, seq)
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_hil_core::verdict::Outcome;
+    use serde_json::json;
+
+    #[test]
+    fn a_session_id_that_was_taken_over_is_told_with_the_message_that_named_it() {
+        const ELSEWHERE: &str = r#"{"session_id":"x","type":"mcp","payload":{}}"#;
+        let mut sink = Sink::default();
+        let mut link =
+            LinkState { session_id: "s".into(), server_hello: Some(1), ..LinkState::default() };
+        for text in [r#"{"session_id":"s","type":"mcp"}"#, ELSEWHERE, r#"{"type":"mcp"}"#] {
+            link.sent(text);
+        }
+        for (seq, named) in [(5, "x"), (6, "y")] {
+            let envelope = json!({"session_id": named});
+            let envelope = envelope.as_object().expect("an object");
+            sink.step = Some(named.into());
+            link.session_id(envelope, Some(4), seq, &mut sink);
+        }
+        let sent = sink.found.iter().map(|judgement| match &judgement.outcome {
+            Outcome::Broken(evidence) => evidence.sent.as_deref(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(sent.collect::<Vec<_>>(), [Some(ELSEWHERE), None]);
     }
 }

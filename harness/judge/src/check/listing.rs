@@ -249,7 +249,7 @@ impl Lists {
         let for_users_only = |tool: &&Value| audience(tool) == Some(&Value::from(vec!["user"]));
         let shown = listing.tools.iter().find(for_users_only);
         sink.test(Id::ListUserToolsHidden, shown.is_none(), || {
-            let received = format!("{shown:?}");
+            let received = shown.map(Value::to_string).unwrap_or_default();
             evidence("no user-only tool without withUserTools", received, listing.seq)
         });
     }
@@ -325,7 +325,8 @@ impl Lists {
         let missing = ordinary.iter().find(|tool| !names.contains(tool));
         sink.test(Id::ListUserToolsSuperset, missing.is_none(), || {
             let expected = "every ordinary tool in the list with withUserTools";
-            evidence(expected, format!("{missing:?} missing"), listing.seq)
+            let missing = missing.map_or("", String::as_str);
+            evidence(expected, format!("`{missing}` missing"), listing.seq)
         });
         let hidden = |tool: &&Value| {
             let name = tool.get("name").and_then(Value::as_str);
@@ -339,7 +340,7 @@ impl Lists {
         if extra.peek().is_some() {
             let unmarked = extra.find(|tool| !for_users(tool));
             sink.test(Id::ListUserToolsMarked, unmarked.is_none(), || {
-                let received = format!("{unmarked:?}");
+                let received = unmarked.map(Value::to_string).unwrap_or_default();
                 evidence("annotations.audience [\"user\"]", received, listing.seq)
             });
         }

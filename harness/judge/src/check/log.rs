@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use mcp_hil_core::step::{FENCES, StepKind, beside, is_of_scenario};
+use mcp_hil_core::step::{FENCES, StepKind, beside, is_of_scenario, parts};
 use mcp_hil_core::transcript::{Entry, Mark, Role, TargetEvent, What};
 use mcp_hil_core::wire::{Frame, Inbound, Payload, as_integer, without_lone_surrogates};
 
@@ -115,6 +115,22 @@ impl CaseLog {
         given_up.into_iter().chain(fence).min()
     }
 
+    /// The answer to the message sent as `seq`, as scenarios see it; `None` where it cannot be read, too.
+    pub(crate) fn answer_to(&self, seq: u64) -> Option<Map<String, Value>> {
+        let logged = &self.entries[*self.answers.get(&seq)?];
+        match logged.inbound.as_ref()?.payload()? {
+            Payload::Answer(payload) => Some(view(payload)),
+            _ => None,
+        }
+    }
+
+    /// The message that was sent at a step, and in how many microseconds it was answered; `None` where it was not.
+    pub(crate) fn took_us(&self, step: &str) -> Option<(&Entry, u64)> {
+        let sent = &self.sent(step)?.entry;
+        let answer = &self.entries[*self.answers.get(&sent.seq)?].entry;
+        Some((sent, answer.at_us.saturating_sub(sent.at_us)))
+    }
+
     /// Whether a good request sent at a step was answered at all.
     pub(crate) fn answered(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))
@@ -168,6 +184,20 @@ impl CaseLog {
     /// Whether anything that came after this place was an answer.
     pub(crate) fn answered_after(&self, seq: u64) -> bool {
         self.entries.iter().any(|logged| logged.entry.seq > seq && logged.answers.is_some())
+    }
+
+    /// The last request that fenced another one and was not answered, if nothing was answered after it, and
+    /// how long the harness waited.
+    pub(crate) fn fell_silent(&self) -> Option<(u64, u64)> {
+        self.entries.iter().rev().find_map(|logged| {
+            let What::Mark { mark: Mark::NoAnswer { waited_ms } } = &logged.entry.what else {
+                return None;
+            };
+            let step = logged.entry.step.as_deref()?;
+            parts(step).1.filter(|kind| kind.is_fence())?;
+            let sent = self.sent(step)?.entry.seq;
+            (!self.answered(step) && !self.answered_after(sent)).then_some((sent, *waited_ms))
+        })
     }
 
     /// Console lines of the case, with their places.

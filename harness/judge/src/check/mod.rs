@@ -11,8 +11,10 @@ mod bootstrap;
 mod channel;
 mod console;
 mod control;
+mod echo;
 mod expectation;
 mod handshake;
+mod kept;
 mod listing;
 mod log;
 mod memory;
@@ -20,6 +22,7 @@ mod merged;
 mod message;
 mod mqtt;
 mod observe;
+mod pace;
 mod past;
 mod pending;
 mod refusal;
@@ -38,18 +41,19 @@ use std::sync::Arc;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::{Duty, Owes};
-use mcp_hil_core::verdict::Judgement;
+use mcp_hil_core::verdict::{Judgement, Outcome};
 use mcp_hil_scenario::Case;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use log::CaseLog;
 use pending::PendingRequests;
-use sink::Sink;
+use sink::{Sink, evidence};
 use trouble::Trouble;
 use unmatched::Unmatched;
 
 pub use expectation::shows;
 pub use handshake::AUTHORIZED;
+pub use kept::KEPT;
 pub use log::{settings, view};
 pub use merged::{FailureSignature, Merged, in_order};
 
@@ -134,15 +138,20 @@ pub struct Judge {
     unmatched: Vec<Unmatched>,
     refusals: refusal::Refusals,
     made_up: refusal_text::MadeUp,
+    /// A tool gives back the text that it is given.
+    echoes: bool,
     link: handshake::LinkState,
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     controls: control::Controls,
     lists: listing::Lists,
+    kept: kept::Kept,
     bootstrap: bootstrap::Bootstrap,
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    /// The case of the session in which the device fell silent first, and answered again after a restart.
+    fell_silent: Option<Arc<str>>,
     /// What broke on the bench in this case.
     trouble: Option<Trouble>,
     /// The device was told to restart, and has not connected since.
@@ -195,6 +204,7 @@ impl Judge {
         self.pending.end_case();
         self.lists.end_case(&self.log, &mut self.sink);
         status::judge_bring_up(&self.log, &mut self.sink);
+        self.kept.end_case((&self.log, self.first_attempt.as_ref()), &mut self.sink);
         if self.link.is_up() {
             self.sink.held(self.link.kept());
         }
@@ -205,6 +215,7 @@ impl Judge {
         self.console.end_case(&mut self.sink);
         let logs = (&self.log, self.first_attempt.as_ref());
         attempt::judge(case, logs, facts, &mut self.controls, &mut self.sink);
+        self.judge_silence();
         self.console.blame(&mut self.sink);
         if let Some(trouble) = &self.trouble {
             let logs: Vec<&CaseLog> = self.first_attempt.iter().chain([&self.log]).collect();
@@ -229,6 +240,33 @@ impl Judge {
         }
     }
 
+    /// Judges a device that had to be restarted because it answered nothing more, and then did what it was asked.
+    ///
+    /// Once may be an accident on the bench, which the second attempt excuses. A device that does so again falls
+    /// silent by itself, such as after so many requests: what the message was is not the reason then.
+    fn judge_silence(&mut self) {
+        let silence = self.first_attempt.as_ref().and_then(CaseLog::fell_silent);
+        let (Some((seq, waited_ms)), None) = (silence, &self.trouble) else {
+            return;
+        };
+        let told = |one: &Judgement| {
+            one.requirement == Id::LivenessAnswers && matches!(one.outcome, Outcome::Broken(_))
+        };
+        if !self.is_alive() || self.sink.found.iter().any(told) {
+            return;
+        }
+        let case = self.sink.case.clone();
+        let Some(before) = &self.fell_silent else {
+            self.fell_silent = Some(case);
+            return;
+        };
+        let received = format!(
+            "nothing more, within {waited_ms} ms after a valid request, until it was restarted; and so before, in {before}"
+        );
+        let evidence = evidence("the device keeps answering", received, seq);
+        self.sink.add(Id::LivenessAnswers, case, None, Outcome::Broken(Box::new(evidence)));
+    }
+
     /// Capabilities that only the course of the session shows: the device sends messages of its
     /// own, was given a token, sends audio beside the link, tells of its free memory.
     pub fn late_capabilities(&self) -> impl Iterator<Item = String> {
@@ -237,6 +275,7 @@ impl Judge {
             ("token", self.token_given),
             ("channel", self.channel.has_heard()),
             ("memory", self.console.watches_memory()),
+            ("echo", self.echoes),
             ("console.boot", self.lists.saw_boot()),
         ]
         .into_iter()
@@ -285,6 +324,11 @@ impl Judge {
             log::Reply::Answer(_, payload) => Some(Value::Object(view(payload))),
             _ => None,
         }
+    }
+
+    /// What the settings have to be now, by their places in the status, as far as a change can be charged.
+    pub fn owed_settings(&self) -> Map<String, Value> {
+        self.kept.owed(&self.log)
     }
 
     /// The name of the last reading where the one at a step was repeated until it stood still.

@@ -1,7 +1,7 @@
 //! Entries of the transcript, a method for each kind of entry. Messages are in [`super::traffic`].
 
 use mcp_hil_core::catalogue::RequirementId as Id;
-use mcp_hil_core::transcript::{Breach, Entry, Mark, MqttNote, Party, TargetEvent, What};
+use mcp_hil_core::transcript::{Breach, Entry, Fault, Mark, MqttNote, Party, TargetEvent, What};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::Inbound;
 
@@ -49,7 +49,12 @@ impl Judge {
                     _ => Seen::Other,
                 };
             }
-            What::Refused { why } => {
+            What::Refused { why, fault: Fault::Version } => {
+                self.sink.test(Id::MqttPackets, false, || {
+                    evidence("a CONNECT of MQTT 3.1.1", why.clone(), seq)
+                });
+            }
+            What::Refused { why, fault: Fault::Credentials } => {
                 self.sink.test(Id::MqttCredentials, false, || {
                     let expected = "the user name and password of its configuration";
                     evidence(expected, why.clone(), seq)

@@ -11,9 +11,11 @@ use super::log::{CaseLog, Reply, settings, view};
 use super::pending::Open;
 use super::sink::{Sink, evidence};
 
-/// The first reading of bring-up, and the last one, which was repeated until it stood still.
+/// The first reading of bring-up.
 const FIRST: &str = "status";
-const LAST: &str = "status-still";
+
+/// The last one, which was repeated until it stood still.
+pub(crate) const STILL: &str = "status-still";
 
 /// What the first reading after a boot may show differently: a backlight fades in.
 const FADES_IN: &str = "/screen/brightness";
@@ -73,7 +75,7 @@ pub(crate) fn judge_bring_up(log: &CaseLog, sink: &mut Sink) {
         }
         _ => None,
     };
-    let (Some((seq, first)), Some((_, last))) = (shown(FIRST), shown(&log.settled(LAST))) else {
+    let (Some((seq, first)), Some((_, last))) = (shown(FIRST), shown(&log.settled(STILL))) else {
         return;
     };
     sink.step = Some(FIRST.into());

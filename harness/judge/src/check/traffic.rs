@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::pending::{Found, Open, Reuse};
 use super::sink::evidence;
 use super::unmatched::Unmatched;
-use super::{Judge, KINDS_REMEMBERED, Seen, answer, message, mqtt};
+use super::{Judge, KINDS_REMEMBERED, Seen, answer, echo, message, mqtt};
 
 impl Judge {
     pub(super) fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
@@ -38,6 +38,7 @@ impl Judge {
         }
         let Frame::Text(text) = frame else { return };
         self.channel.sent(text, self.link.session(), entry.at_us);
+        self.link.sent(text);
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
@@ -60,7 +61,7 @@ impl Judge {
         }
         if legal {
             let (method, tool) = (duty.method.as_deref(), duty.tool.as_deref());
-            self.vision.sent(method, tool, text);
+            self.vision.sent(entry.seq, (method, tool), text);
             self.made_up.sent(entry.seq, method, tool);
         }
         if legal && duty.method.as_deref() == Some("initialize") {
@@ -215,6 +216,7 @@ impl Judge {
         answer::judge_shape(seq, payload, Some(open), &mut self.sink);
         answer::judge_owed(seq, payload, open, &mut self.sink);
         self.made_up.judge(seq, payload, open, &mut self.sink);
+        self.echoes |= echo::judge(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }
@@ -234,6 +236,7 @@ impl Judge {
             });
         }
         self.lists.answered(seq, payload, open, &mut self.sink);
+        self.vision.answered(open.seq);
         if let Some(exercised) = exercised {
             self.sink.exercised = exercised;
         }

@@ -16,6 +16,7 @@ use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::step;
 use mcp_hil_core::transcript::What;
 use mcp_hil_core::verdict::Outcome;
+use mcp_hil_core::wire::narrows_to;
 use mcp_hil_scenario::{Action, Case, Step};
 
 /// An answer that could not be attributed when it came.
@@ -81,7 +82,7 @@ impl Judge {
             };
             // What an id becomes in a number that is too small for it tells whose it was.
             let cut =
-                |open: &Open| open.duty.id.as_ref().is_some_and(|id| leads_to(id, &unmatched.id));
+                |open: &Open| open.duty.id.as_ref().is_some_and(|id| narrows_to(id, &unmatched.id));
             let cut = before().filter(|at| cut(&left[*at])).max_by_key(|at| left[*at].seq);
             if let Some(at) = cut {
                 let open = left.remove(at);
@@ -147,30 +148,6 @@ impl Judge {
     }
 }
 
-/// Whether an id becomes another one when it is kept in 32 bits or in a float: cut off, or held at the end of the
-/// range.
-fn leads_to(asked: &Value, got: &Value) -> bool {
-    let whole = |value: &Value| {
-        let number = value.as_number()?;
-        number.as_i128().or_else(|| number.as_f64().map(|float| float as i128))
-    };
-    let (Some(asked), Some(got)) = (whole(asked), whole(got)) else {
-        return false;
-    };
-    let within = |least: i128, most: i128| asked.clamp(least, most);
-    let kept = [
-        within(i32::MIN.into(), i32::MAX.into()),
-        within(0, u32::MAX.into()),
-        within(i64::MIN.into(), i64::MAX.into()),
-        (asked as i32).into(),
-        (asked as u32).into(),
-        (asked as i64).into(),
-        asked as f32 as i128,
-        asked as f64 as i128,
-    ];
-    got != asked && kept.contains(&got)
-}
-
 /// The steps whose messages a parser may find too hard: all that is asked is to survive them. So it
 /// is in `robustness/`, and in generated inputs, which may have such messages among others.
 fn hard_steps(case: &Case) -> BTreeSet<Arc<str>> {
@@ -188,28 +165,4 @@ fn hard_steps(case: &Case) -> BTreeSet<Arc<str>> {
         }
     }
     steps
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rstest::rstest;
-    use serde_json::json;
-
-    #[rstest]
-    #[case::held(json!(2_147_483_648_u64), json!(2_147_483_647), true)]
-    #[case::cut(json!(4_294_967_303_u64), json!(7), true)]
-    #[case::cut_with_sign(json!(2_147_483_649_u64), json!(-2_147_483_647), true)]
-    #[case::beyond_i64(json!(18_446_744_073_709_551_615_u64), json!(-1), true)]
-    #[case::in_a_float(json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_u64), true)]
-    #[case::a_fraction_is_dropped(json!(7.5), json!(7), false)]
-    #[case::the_same(json!(7), json!(7), false)]
-    #[case::another(json!(2_147_483_648_u64), json!(8), false)]
-    fn an_id_that_was_cut_is_known_again(
-        #[case] asked: Value,
-        #[case] got: Value,
-        #[case] leads: bool,
-    ) {
-        assert_eq!(leads_to(&asked, &got), leads);
-    }
 }

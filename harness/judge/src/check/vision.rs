@@ -19,18 +19,32 @@ pub(crate) struct Vision {
     token: Option<String>,
     /// There was such an `initialize`, and it had no token.
     has_no_token: bool,
-    /// What was asked in calls of the tool, the latest last.
-    questions: Vec<String>,
+    /// What was asked in calls of the tool that may be under way, the latest last.
+    questions: Vec<Question>,
     /// By which headers the device said which one it is, when it connected or requested its configuration.
     identity: [Option<String>; 2],
+}
+
+/// A call of the tool.
+#[derive(Debug)]
+struct Question {
+    text: String,
+    /// Where it was sent.
+    asked: u64,
+    is_answered: bool,
 }
 
 /// These headers.
 const IDENTITY: [&str; 2] = ["device-id", "client-id"];
 
 impl Vision {
-    /// The harness sent a legal request. `text` is its envelope.
-    pub(crate) fn sent(&mut self, method: Option<&str>, tool: Option<&str>, text: &str) {
+    /// The harness sent a legal request as `asked`. `text` is its envelope.
+    pub(crate) fn sent(
+        &mut self,
+        asked: u64,
+        (method, tool): (Option<&str>, Option<&str>),
+        text: &str,
+    ) {
         let pointer = match (method, tool) {
             (Some("initialize"), _) => "/payload/params/capabilities/vision",
             (_, Some(PHOTO_TOOL)) => "/payload/params/arguments/question",
@@ -39,10 +53,13 @@ impl Vision {
         let envelope: Value = serde_json::from_str(text).unwrap_or_default();
         match envelope.pointer(pointer) {
             Some(Value::String(question)) => {
+                // A picture is sent before its call is answered. Until another one is sent, the entries of both may
+                // have changed places.
+                self.questions.retain(|question| !question.is_answered);
                 if self.questions.len() == QUESTIONS {
                     self.questions.remove(0);
                 }
-                self.questions.push(question.clone());
+                self.questions.push(Question { text: question.clone(), asked, is_answered: false });
             }
             Some(vision) if vision.get("url").is_some_and(Value::is_string) => {
                 let token = vision.get("token").and_then(Value::as_str);
@@ -50,6 +67,14 @@ impl Vision {
                 self.has_no_token = self.token.is_none();
             }
             _ => {}
+        }
+    }
+
+    /// The request that was sent as `asked` has its answer.
+    pub(crate) fn answered(&mut self, asked: u64) {
+        let mut questions = self.questions.iter_mut();
+        if let Some(question) = questions.find(|question| question.asked == asked) {
+            question.is_answered = true;
         }
     }
 
@@ -120,8 +145,9 @@ impl Vision {
             }
         }
         if let (Some(got), Some(last)) = (&upload.question, self.questions.last()) {
-            sink.test(Id::VisionQuestion, self.questions.contains(got), || {
-                let expected = format!("the question of the call, `{last}`");
+            let own = self.questions.iter().any(|question| question.text == *got);
+            sink.test(Id::VisionQuestion, own, || {
+                let expected = format!("the question of the call, `{}`", last.text);
                 evidence(expected, format!("`{got}`"), seq)
             });
         }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
@@ -119,6 +120,9 @@ impl CapabilityChange {
 
 /// Why a case does not apply to a device that has not got a capability.
 pub fn lacking(capability: &str) -> String {
+    if capability == LINGER {
+        return "not tried: this run does not linger (`--linger`)".to_owned();
+    }
     format!("the device has no `{capability}`")
 }
 
@@ -134,7 +138,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 12] = [
+    const NEVER: [&str; 14] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -147,6 +151,8 @@ mod tests {
         "console.boot",
         "channel",
         "memory",
+        "linger",
+        "echo",
     ];
 
     /// A new capability is compared, or there is a reason why not.

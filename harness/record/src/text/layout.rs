@@ -118,22 +118,24 @@ pub fn count(number: usize, noun: &str) -> String {
 }
 
 /// Breaks a line into lines of at most `width` columns, at a space or after a comma where there is
-/// one; joined again they are the same text but for the spaces broken at.
+/// one, else after another sign, so that no word is broken that fits; joined again they are the same text but for the
+/// spaces broken at.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut used = 0;
-    // Bytes of `line` up to which it may be kept when the next character does not fit.
-    let mut breakable = 0;
+    // Bytes of `line` up to which it may be kept when the next character does not fit, and up to which it may be where
+    // that is nowhere.
+    let (mut breakable, mut at_sign) = (0, 0);
     for character in text.chars() {
         let wide = character.width().unwrap_or(0);
         if used + wide > width && !line.is_empty() {
-            let at = if breakable > 0 { breakable } else { line.len() };
+            let at = [breakable, at_sign, line.len()].into_iter().find(|at| *at > 0).unwrap_or(0);
             let rest = line.split_off(at);
             lines.push(line.trim_end().to_owned());
             line = rest.trim_start().to_owned();
             used = columns(&line);
-            breakable = 0;
+            (breakable, at_sign) = (0, 0);
         }
         if character == ' ' && line.is_empty() && !lines.is_empty() {
             continue;
@@ -141,8 +143,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         line.push(character);
         used += wide;
         // Breaking in the first half would leave more margin than text.
-        if matches!(character, ' ' | ',') && used * 2 > width {
-            breakable = line.len();
+        if used * 2 > width {
+            match character {
+                ' ' | ',' => breakable = line.len(),
+                ':' | '/' | '.' | '-' | '_' | '{' | '[' => at_sign = line.len(),
+                _ => {}
+            }
         }
     }
     lines.push(line.trim_end().to_owned());
@@ -182,6 +188,7 @@ mod tests {
         assert_eq!(wrap("", 9), [""]);
         assert_eq!(wrap("one two three", 9), ["one two", "three"]);
         assert_eq!(wrap(r#"{"id":1,"result":{}}"#, 10), [r#"{"id":1,"#, r#""result":{"#, "}}"]);
+        assert_eq!(wrap("errors/unknown:errors.code", 16), ["errors/unknown:", "errors.code"]);
         assert_eq!(wrap("0123456789", 4), ["0123", "4567", "89"]);
         assert_eq!(wrap("音量音量", 4), ["音量", "音量"]);
     }

@@ -251,7 +251,7 @@ fn told(what: &What) -> (&'static str, String) {
             ("down", format!("link ended by {who}: {why}{breach}"))
         }
         What::Mqtt { note } => ("note", mqtt(note)),
-        What::Refused { why } => ("down", format!("connection refused: {why}")),
+        What::Refused { why, .. } => ("down", format!("connection refused: {why}")),
         What::Http { exchange } => ("http", http(exchange)),
         What::Audio { seen } => {
             ("note", format!("audio: {} packets, {} bytes", seen.packets, seen.bytes))

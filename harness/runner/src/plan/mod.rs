@@ -79,6 +79,8 @@ pub struct Plan {
     pub deadline: Duration,
     /// How long the device's connection is waited for.
     pub connect_deadline: Duration,
+    /// How long the device is kept connected with nothing but good requests.
+    pub linger: Duration,
     /// How long a board is waited for that somebody else uses.
     pub wait_for_board: Duration,
     /// How long it may stay away after a drop, when that was given.

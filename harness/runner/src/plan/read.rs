@@ -7,6 +7,7 @@ use mcp_hil_args::{AUTO, RunArgs, baseline_argument};
 use mcp_hil_bench::backtrace::{Symbols, is_program};
 use mcp_hil_bench::dut::declared::check_kinds;
 use mcp_hil_bench::dut::{Asked, Choice, Difference, Dut, How, SHORTEST_TOKEN, choose, named};
+use mcp_hil_bench::host::HostOptions;
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::transport::Transport;
@@ -102,6 +103,7 @@ impl Plan {
         Ok(Self {
             transports,
             mqtt,
+            linger: args.linger.unwrap_or_else(|| dut.linger()),
             wait_for_board: args.wait_for_board.unwrap_or_default(),
             confirms: !args.no_confirm,
             redial_deadline: args.reconnect_deadline,
@@ -135,9 +137,15 @@ impl Plan {
 /// The device that the arguments mean.
 fn device(args: &RunArgs) -> Result<Dut, UserError> {
     let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
+    let host = HostOptions {
+        board: args.host_board.clone(),
+        components: args.host_components.clone(),
+        sanitize: args.host_sanitize,
+    };
     let asked = Asked {
         difference: difference.as_ref(),
         firmware: args.firmware.as_deref(),
+        host: Some(&host),
         ..Asked::default()
     };
     let choice = Choice::from(args);
@@ -255,7 +263,7 @@ fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, UserError> {
 }
 
 /// The device's program with its debug information (ELF): the one named with `--elf` or in the device's file,
-/// else the firmware to be flashed if that is an ELF file.
+/// else the firmware to be flashed if that is an ELF file, or what was built for this host.
 fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
     let file = dut.file.as_ref();
     let board = file.and_then(|file| file.board.as_ref());
@@ -266,5 +274,9 @@ fn program(args: &RunArgs, dut: &Dut) -> Option<PathBuf> {
         let image = image.or_else(|| file.and_then(|file| file.firmware.as_ref()));
         image.filter(|path| is_program(path))
     };
-    named.or_else(flashed).cloned()
+    let built = match &dut.how {
+        How::Host(host) => Some(&host.program),
+        _ => None,
+    };
+    named.or_else(flashed).or(built).cloned()
 }

@@ -58,6 +58,7 @@ fn cost(step: &Step) -> u64 {
         | Action::Configure { .. }
         | Action::Close
         | Action::KeepAlive
+        | Action::Linger(_)
         | Action::Audio { .. }
         | Action::Console { .. } => WAIT,
         Action::Send(_) | Action::List { .. } => 1,

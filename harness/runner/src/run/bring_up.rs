@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::{Permission, SILICON, STATUS_TOOL, Surface, discover};
+use mcp_hil_core::capability::{LINGER, Permission, SILICON, STATUS_TOOL, Surface, discover};
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
@@ -223,6 +223,7 @@ impl Session {
             ("own-broker", matches!(self.ports.endpoint, Endpoint::Mqtt(_))),
             ("keep-alive", keeps_alive),
             (SILICON, self.device.silicon),
+            (LINGER, !self.terms.linger.is_zero()),
             ("reinitialize", repeats),
             ("camera.untold", camera && !self.device.insists_on_vision),
         ];

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_hil_boards::Target;
 use mcp_hil_core::capability::{Facts, SILICON};
 use mcp_hil_core::timing::Row;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Part, TargetEvent, What, is_generated};
@@ -334,7 +335,13 @@ impl DutRun<'_, '_> {
             // A replay finds it in the transcript: the file may be gone.
             session.begin_part(Part::Input, write(case, &[]));
         }
-        let end = self.carry(session, case, Confirm::Sparingly).await;
+        let mut end = self.carry(session, case, Confirm::Sparingly).await;
+        if end == Exchange::Settled {
+            end = session.read_kept().await;
+            if end != Exchange::Settled {
+                self.look_after(session, end).await;
+            }
+        }
         // One restart is enough where the next case wants another configuration again.
         let restarts =
             |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
@@ -431,8 +438,14 @@ impl DutRun<'_, '_> {
             }
             session.conversation.be_thorough(false);
         }
+        self.look_after(session, end).await;
+        end
+    }
+
+    /// Takes note of the state in which a case leaves the device, and lets its last words arrive.
+    async fn look_after(&mut self, session: &mut Session, end: Exchange) {
         match end {
-            Exchange::Interrupted => return end,
+            Exchange::Interrupted => return,
             Exchange::Gone => session.wait_for_exit().await,
             Exchange::Silent => {
                 session.drop_link("the device is silent");
@@ -451,7 +464,6 @@ impl DutRun<'_, '_> {
             session.wait_for_dump().await;
         }
         session.wait_for_port(end == Exchange::Gone).await;
-        end
     }
 
     /// Brings the link into the state that the case wants, and carries the case out.
@@ -501,13 +513,20 @@ impl DutRun<'_, '_> {
 
     /// Puts the device's settings back, and takes the last look for late answers.
     pub(super) async fn close(&mut self, session: &mut Session) {
-        if session.connection.link.is_none() || self.silence.dead >= DEAD_CASES {
+        // A program that has ended in the last case is started again, as any other case would do it.
+        let has_ended =
+            matches!(&session.target, Target::Process(process) if !process.is_running());
+        let is_gone = session.connection.link.is_none() && !has_ended;
+        if is_gone || self.silence.dead >= DEAD_CASES {
             return;
         }
         let began = Instant::now();
         session.begin_case(&CLOSE.into());
         let mut report =
             self.blank(CLOSE, "No late answers arrive, and settings are restored", None);
+        if has_ended {
+            self.ready(session, false).await;
+        }
         let saved =
             session.settings_in(session.device.status.as_ref(), &self.plan.dut.permission());
         session.put_back(&saved, "settings").await;

@@ -12,7 +12,7 @@ use mcp_hil_core::limits::{
 };
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{
-    Breach, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, What,
+    Breach, Fault, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, What,
 };
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::Frame;
@@ -50,6 +50,7 @@ const AUDIO_LOOK: Duration = Duration::from_millis(5);
 /// Why devices are turned away.
 const WRONG_LOGIN: &str =
     "the device presents a user name or password other than those it was given";
+const WRONG_VERSION: &str = "the device speaks a version of MQTT other than 3.1.1";
 const WRONG_METHOD: &str =
     "the device requests its configuration with a method other than POST, and gets none";
 
@@ -172,10 +173,13 @@ impl Session {
                     // Nobody that was told here what to present: some stranger's mistake. What came is kept
                     // by the endpoint, for when the device itself does not come.
                     Accepted::Refused { peer, .. } if self.is_stranger(peer) => {}
-                    Accepted::Refused { why, .. } => {
-                        // It knows no better: waiting to the end would show nothing else.
-                        until = until.min(Instant::now() + REFUSED_PATIENCE);
-                        self.turned_away(why);
+                    Accepted::Refused { why, fault, .. } => {
+                        // It knows no better: waiting to the end would show nothing else. Of another version, that
+                        // shows when it comes again.
+                        if fault == Fault::Credentials || self.connection.other_version.is_some() {
+                            until = until.min(Instant::now() + REFUSED_PATIENCE);
+                        }
+                        self.turned_away(why, fault);
                     }
                 },
                 exchange = self.ports.http.next() => {
@@ -206,10 +210,23 @@ impl Session {
         self.terms.exposed && !self.ports.http.told().has(peer.ip())
     }
 
-    /// Takes note of a device that presented wrong credentials.
-    pub(super) fn turned_away(&mut self, why: String) {
-        self.connection.refused = Some(WRONG_LOGIN);
-        self.enter(None, What::Refused { why });
+    /// Takes note of a device that was turned away. One that speaks another version may come with the right one.
+    pub(super) fn turned_away(&mut self, why: String, fault: Fault) {
+        match fault {
+            Fault::Version => self.connection.other_version = Some(why),
+            Fault::Credentials => {
+                self.connection.refused = Some(WRONG_LOGIN);
+                self.enter(None, What::Refused { why, fault });
+            }
+        }
+    }
+
+    /// No device came: one that spoke another version is the one that was waited for.
+    pub(super) fn nobody_came(&mut self) {
+        if let Some(why) = self.connection.other_version.take() {
+            self.connection.refused.get_or_insert(WRONG_VERSION);
+            self.enter(None, What::Refused { why, fault: Fault::Version });
+        }
     }
 
     /// Takes in an HTTP request of the device, which is answered already.

@@ -57,7 +57,7 @@ impl Session {
         let hurried = !ping && fenced && self.conversation.ignores(&duty);
         let mut confirmed = false;
         if !hurried {
-            let until = sent_at + self.conversation.patience();
+            let until = sent_at + self.conversation.patience_for(&duty);
             match self.wait_for_own(at, (seq, &duty, sent_at), until, ping).await {
                 Ok(under_another_id) => confirmed = under_another_id,
                 Err(end) => return end,

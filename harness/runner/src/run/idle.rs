@@ -43,7 +43,7 @@ impl Session {
                     Accepted::Link(_) if self.bench.is_off => {}
                     Accepted::Link(link) => self.greet(at, dialing, *link).await,
                     Accepted::Refused { peer, .. } if self.is_stranger(peer) => {}
-                    Accepted::Refused { why, .. } => self.turned_away(why),
+                    Accepted::Refused { why, fault, .. } => self.turned_away(why, fault),
                 },
                 exchange = self.ports.http.next() => {
                     self.requested(exchange);

@@ -120,6 +120,7 @@ impl Session {
     ) -> bool {
         let began = Instant::now();
         let Some(link) = self.accept(wait).await else {
+            self.nobody_came();
             self.mark(at, Mark::NoLink { waited_ms: millis(began.elapsed()) });
             return false;
         };

@@ -20,6 +20,7 @@ mod exchange;
 mod idle;
 mod interactive;
 mod keep;
+mod linger;
 mod link;
 mod log;
 mod open;

@@ -71,6 +71,7 @@ pub(super) async fn open(
     let mut session =
         Session::new(transport, target, ports, random, recorder, plan.deadline, interrupt);
     session.terms.variables = told_variables;
+    session.terms.linger = plan.linger;
     session.terms.exposed = listening.exposed;
     session.device.silicon = plan.dut.fidelity().may_be_silicon();
     Ok(session)

@@ -83,7 +83,7 @@ impl Recorder {
                 note: MqttNote::Topic { topic: text } | MqttNote::Subscribed { filter: text },
             }
             | What::LinkDown { why: text, .. }
-            | What::Refused { why: text } => self.hide(text),
+            | What::Refused { why: text, .. } => self.hide(text),
             What::Http { exchange } => self.hide_in_exchange(exchange),
             What::Mark { mark: Mark::Facts(facts) } => **facts = self.without_secrets(facts),
             What::Mark { mark: Mark::Generated { scenario, .. } } => self.hide(scenario),

@@ -42,6 +42,8 @@ pub(super) struct Connection {
     pub(super) connected: bool,
     /// Why one was turned away, if it was: for its password, or for how it asked for its configuration.
     pub(super) refused: Option<&'static str>,
+    /// What was wrong with a device that spoke another version of the protocol.
+    pub(super) other_version: Option<String>,
     /// The id of the running session; empty until the server's hello was sent.
     pub(super) session_id: String,
     /// The id that the server's next hello gives.
@@ -100,6 +102,8 @@ pub(super) struct Terms {
     pub(super) told: bool,
     /// Whether strangers can dial, too.
     pub(super) exposed: bool,
+    /// How long a run stays with it with nothing but good requests.
+    pub(super) linger: Duration,
     /// Variables for scenarios that are known before the device is.
     pub(super) variables: Vec<(&'static str, String)>,
 }
@@ -111,6 +115,7 @@ impl Default for Terms {
             offered_version: USUAL_BINARY_VERSION,
             told: false,
             exposed: false,
+            linger: Duration::ZERO,
             variables: Vec::new(),
         }
     }

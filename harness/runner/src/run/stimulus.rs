@@ -80,6 +80,7 @@ impl Session {
                 self.tell_how_audio_stands(at);
                 end
             }
+            Action::Linger(what) => self.linger(*what, at).await,
             Action::Console { pattern } => {
                 if let Ok(pattern) = scope.fill_text(pattern)
                     && let Ok(pattern) = regex::Regex::new(&pattern)

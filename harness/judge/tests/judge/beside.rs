@@ -266,6 +266,28 @@ fn each_deviation_of_an_upload_is_found(
     assert_eq!(play.broken("vision."), broken);
 }
 
+#[rstest]
+#[case::its_own(&["What?", "Why?"], &[])]
+#[case::tried_again(&["What?", "Why?", "Why?"], &[])]
+#[case::of_the_call_before(&["What?", "What?"], &["vision.question"])]
+fn a_picture_has_the_question_of_its_own_call(#[case] sent: &[&str], #[case] broken: &[&str]) {
+    let mut play = Play::new();
+    play.link_up(MAC);
+    let text = json!({"content": [{"type": "text", "text": "A room."}], "isError": false});
+    for (id, question) in [(1, "What?"), (2, "Why?")] {
+        let call = json!({"name": "self.camera.take_photo", "arguments": {"question": question}});
+        play.request(id, "tools/call", &call);
+        let own = sent.iter().skip(usize::try_from(id).unwrap() - 1);
+        for uploaded in own.take(if id == 1 { 1 } else { sent.len() }) {
+            let mut exchange = picture();
+            upload(&mut exchange).question = Some((*uploaded).into());
+            play.http(exchange);
+        }
+        play.answer(id, &text);
+    }
+    assert_eq!(play.broken("vision.question"), broken);
+}
+
 #[test]
 fn an_upload_without_call_or_token_owes_neither() {
     let mut exchange = picture();

@@ -248,6 +248,27 @@ fn the_second_attempt_at_a_case_is_what_counts_when_it_went_well() {
     );
 }
 
+#[test]
+fn a_device_that_falls_silent_again_in_another_case_is_blamed_though_a_restart_helps() {
+    let set = case(
+        "  - call: {tool: t, arguments: {volume: 1}}\n    expect: {requirement: volume.set, answer: result}\n",
+    );
+    let revived = |play: &mut Play, id: u64| {
+        play.ask("0", id, "tools/call", &json!({"name": "t", "arguments": {"volume": 1}}))
+            .mark("0", Mark::NoAnswer { waited_ms: 5 })
+            .ask("0.fence", id + 1, "ping", &json!({}))
+            .mark("0.fence", Mark::NoAnswer { waited_ms: 5 })
+            .mark("again", Mark::SecondAttempt)
+            .call("0", id + 2, "t", json!({"volume": 1}));
+        told(&play.end(Some(&set)).judgements)
+    };
+    let mut play = Play::new();
+    assert_eq!(revived(&mut play, 7), [""; 0]);
+    play.call("0", 17, "t", json!({"volume": 1}));
+    assert_eq!(told(&play.end(Some(&set)).judgements), [""; 0]);
+    assert_eq!(revived(&mut play, 27), ["liveness.answers"]);
+}
+
 const SHOWS: &str =
     "  - status: {}\n    expect: {requirement: volume.set, json: {audio_speaker: {volume: 40}}}\n";
 

@@ -3,34 +3,21 @@
 //! One defect breaks one requirement in many cases, and often a second and a third requirement by the same
 //! message. Reports tell it once, with the first evidence, and name the cases that it spoils.
 
+mod found;
+mod group;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use mcp_hil_core::catalogue::{Level, RequirementId};
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
+use self::found::Found;
+use self::group::Group;
 use crate::case::{CaseReport, Failure};
 
-/// How many times as many findings one requirement may have as another of another area that it explains.
-/// What is broken in all messages explains nothing of what is broken in one of them.
-const SIMILAR: usize = 3;
-
-/// Requirements whose breach spoils what is judged by other ones: answers are mixed up, or the status cannot be read.
-const SOURCES: [RequirementId; 2] = [RequirementId::JsonrpcInFlight, RequirementId::VolumeStatus];
-
-/// Requirements that vary the form of a good request, or that only say that an answer has no request.
-const VARIATIONS: [RequirementId; 6] = [
-    RequirementId::JsonrpcNoUnsolicitedAnswer,
-    RequirementId::JsonrpcEscapes,
-    RequirementId::JsonrpcWhitespace,
-    RequirementId::JsonrpcMemberOrder,
-    RequirementId::JsonrpcCaseSensitive,
-    RequirementId::JsonrpcNulInName,
-];
-
-/// What is expected where a refusal would do, too.
-const OR_A_REFUSAL: &str = ", or a refusal";
+/// Areas without which the others cannot be put to the test: connection, messages, ids.
+const STOOD_ON: [&str; 6] = ["envelope", "ids", "jsonrpc", "liveness", "mqtt", "session"];
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +82,19 @@ impl Cause {
         }
     }
 
+    /// Whether it says why nothing put a requirement to the test: a part of the same area is broken, or what all areas
+    /// stand on.
+    fn hinders(&self, slug: &str) -> bool {
+        let area = |slug: &str| slug.split('.').next().map(str::to_owned);
+        let mut broken = std::iter::once(&self.finding.requirement).chain(&self.also);
+        let is_sure = self.finding.verdict == Verdict::Fail;
+        is_sure
+            && broken.any(|broken| {
+                area(broken) == area(slug)
+                    || area(broken).is_some_and(|area| STOOD_ON.contains(&&*area))
+            })
+    }
+
     /// Whether it spoils a case.
     pub fn spoils(&self, case: &CaseReport) -> bool {
         let same =
@@ -127,178 +127,20 @@ pub enum Shown {
     Not(u32),
 }
 
-/// A finding in its place.
-#[derive(Debug, Clone, Copy)]
-struct Found<'a> {
-    case: &'a CaseReport,
-    finding: &'a Finding,
-}
-
-impl<'a> Found<'a> {
-    /// The file of the transcript that shows it.
-    fn transcript(&self) -> Option<&'a String> {
-        self.finding.transcript.as_ref().or(self.case.transcript.as_ref())
-    }
-
-    fn id(&self) -> Option<RequirementId> {
-        RequirementId::of(&self.finding.requirement)
-    }
-
-    /// Whether the device broke down, or its connection did.
-    fn breaks_down(&self) -> bool {
-        self.id().is_some_and(RequirementId::is_liveness)
-    }
-
-    /// Whether both differ in one way from what is expected, numbers and texts aside.
-    fn differs_like(&self, other: &Self) -> bool {
-        let expected = |found: &Self| {
-            let masked = masked(&found.finding.expected);
-            masked.strip_suffix(OR_A_REFUSAL).map_or(masked.clone(), str::to_owned)
-        };
-        self.area() == other.area() && expected(self) == expected(other)
-    }
-
-    fn area(&self) -> &'a str {
-        self.finding.requirement.split('.').next().unwrap_or_default()
-    }
-
-    /// Whether both are about one message: the same entry of a transcript, or the same step. Of generated inputs
-    /// the same failure, or at least the same case.
-    fn is_about(&self, other: &Self) -> bool {
-        let at = |found: &Self| found.finding.seq.zip(found.transcript());
-        let step = |found: &Self| found.finding.step.as_deref();
-        let slugs = [&self.finding.requirement, &other.finding.requirement];
-        let generated = || {
-            let mut failures = self.case.generated.iter().flat_map(|it| &it.failures);
-            self.area() == other.area()
-                || failures.any(|it| slugs.iter().all(|slug| it.requirements.contains(slug)))
-        };
-        self.case.transport == other.case.transport
-            && (at(self).is_some_and(|own| at(other) == Some(own))
-                || self.case.case == other.case.case
-                    && match self.case.generated {
-                        None => step(self).is_some() && step(self) == step(other),
-                        Some(_) => generated(),
-                    })
-    }
-
-    /// Whether both stand in one case over one transport.
-    fn is_beside(&self, other: &Self) -> bool {
-        (&self.case.transport, &self.case.case) == (&other.case.transport, &other.case.case)
-    }
-
-    /// Whether it comes after the device or its connection broke down in the same case.
-    fn follows(&self, crash: &Self) -> bool {
-        let late = match (self.finding.seq, crash.finding.seq) {
-            (Some(own), Some(crash)) => own >= crash,
-            _ => true,
-        };
-        // The console may be read later than the connection.
-        self.is_beside(crash)
-            && (late || self.breaks_down() || self.finding.verdict == Verdict::Inconclusive)
-    }
-}
-
-/// All that breaks one requirement, or falls silent in one way, on one device.
-#[derive(Debug)]
-struct Group<'a> {
-    found: Vec<Found<'a>>,
-    /// What was joined to it.
-    joined: Vec<Found<'a>>,
-}
-
-impl Group<'_> {
-    fn slug(&self) -> &str {
-        &self.found[0].finding.requirement
-    }
-
-    /// In how many cases it shows; one may show it often.
-    fn cases(&self) -> usize {
-        let names = self.found.iter().map(|one| (&*one.case.transport, &*one.case.case));
-        names.collect::<BTreeSet<_>>().len()
-    }
-
-    /// Whether all that it says is that answers are missing.
-    fn is_bare_silence(&self) -> bool {
-        self.slug() == RequirementId::JsonrpcAnswerRequired.slug()
-    }
-
-    fn area(&self) -> &str {
-        self.found[0].area()
-    }
-
-    fn verdict(&self) -> Verdict {
-        self.found[0].finding.verdict
-    }
-
-    /// How severe it is; less is worse. What is alike keeps the order of the run.
-    fn rank(&self) -> (bool, u8) {
-        let first = &self.found[0];
-        let kind = match first.id() {
-            Some(RequirementId::LivenessNoPanic) => 0,
-            Some(RequirementId::LivenessNoReset) => 1,
-            _ if first.breaks_down() => 2,
-            Some(id) if SOURCES.contains(&id) => 3,
-            // The same asked in another way: what is wrong with the plain way is told before it.
-            Some(id) if VARIATIONS.contains(&id) => 6,
-            _ if first.finding.level == Level::Must => 4,
-            _ => 5,
-        };
-        (self.verdict() == Verdict::Inconclusive, kind)
-    }
-
-    /// Whether all of another one follows from this.
-    fn explains(&self, other: &Group<'_>) -> bool {
-        if self.found[0].case.dut != other.found[0].case.dut {
-            return false;
-        }
-        if self.found[0].breaks_down() {
-            let any = |of: &Found<'_>| self.found.iter().any(|crash| of.follows(crash));
-            return other.found.iter().all(any);
-        }
-        let similar = self.area() == other.area()
-            || self.found.len() <= SIMILAR * other.found.len()
-            || self.is_bare_silence();
-        let about = |of: &Found<'_>| {
-            let mut all = self.found.iter().chain(&self.joined);
-            all.any(|own| of.is_about(own) || of.differs_like(own))
-        };
-        similar && other.found.iter().all(about)
-    }
-}
-
 /// What is wrong with the devices of a run, the most severe first. What the baseline lists is not among it,
 /// nor are warnings.
 pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for found in cases.iter().flat_map(failing) {
-        let same = |group: &&mut Group<'_>| {
-            let first = &group.found[0];
-            let alike = match found.finding.verdict {
-                // Of what fell silent, the reason is the cause.
-                Verdict::Inconclusive => {
-                    first.finding.verdict == Verdict::Inconclusive
-                        && first.finding.received == found.finding.received
-                }
-                _ => {
-                    first.finding.verdict == found.finding.verdict
-                        && first.finding.requirement == found.finding.requirement
-                }
-            };
-            alike && first.case.dut == found.case.dut
-        };
-        match groups.iter_mut().find(same) {
+        match groups.iter_mut().find(|group| group.has(&found)) {
             Some(group) => group.found.push(found),
-            None => groups.push(Group { found: vec![found], joined: Vec::new() }),
+            None => groups.push(Group::new(found)),
         }
     }
     groups.sort_by_key(Group::rank);
-    // The one that shows most is told, the others with it.
+    // The one that shows most explains the others.
     let mut by_size: Vec<usize> = (0..groups.len()).collect();
-    // Of two that show in as many cases, the one that says more than that an answer is missing.
-    let size =
-        |group: &Group<'_>| (group.found[0].breaks_down(), group.cases(), !group.is_bare_silence());
-    by_size.sort_by_key(|at| Reverse(size(&groups[*at])));
+    by_size.sort_by_key(|at| Reverse(groups[*at].size()));
     let mut groups: Vec<Option<Group<'_>>> = groups.into_iter().map(Some).collect();
     for (rank, at) in by_size.iter().enumerate() {
         let Some(mut group) = groups[*at].take() else { continue };
@@ -309,31 +151,17 @@ pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
         }) {
             group.joined.extend(next.found);
         }
-        groups[*at] = Some(group);
+        groups[*at] = Some(group.led_by_the_clearest());
     }
-    groups.into_iter().flatten().map(cause).collect()
+    let mut told: Vec<Group<'_>> = groups.into_iter().flatten().collect();
+    told.sort_by_key(Group::rank);
+    told.into_iter().map(cause).collect()
 }
 
-/// A text with all numbers and quoted texts alike.
-fn masked(text: &str) -> String {
-    let mut masked = String::new();
-    let mut quoted = false;
-    for character in text.chars() {
-        match character {
-            '"' | '`' => {
-                quoted = !quoted;
-                masked.push('"');
-            }
-            _ if quoted => {}
-            '0'..='9' | '-' | '.' => {
-                if !masked.ends_with('#') {
-                    masked.push('#');
-                }
-            }
-            other => masked.push(other),
-        }
-    }
-    masked
+/// Those of some requirements that nothing put to the test of which no cause says why: what is told of them.
+pub fn unexplained<'a>(unexercised: &'a [String], causes: &[Cause]) -> Vec<&'a String> {
+    let is_told = |slug: &&String| !causes.iter().any(|cause| cause.hinders(slug));
+    unexercised.iter().filter(is_told).collect()
 }
 
 /// The findings that a case fails by, or that showed nothing.
@@ -351,9 +179,11 @@ fn cause(group: Group<'_>) -> Cause {
     let best = *found.iter().find(is_plain).unwrap_or(&found[0]);
     let mut finding = best.finding.clone();
     if finding.sent.is_none() {
-        // What broke down tells nothing of the message before it; what was expected of that does.
-        let beside = joined.iter().filter(|one| one.is_beside(&best));
-        finding.sent = beside.filter_map(|one| one.finding.sent.clone()).next_back();
+        // What came over the link, or broke down, tells nothing of the message before it; what was expected of that does.
+        let about = joined.iter().filter(|one| one.is_about(&best) && one.finding.sent.is_some());
+        let beside = joined.iter().filter(|one| best.breaks_down() && one.is_beside(&best));
+        let sent = about.take(1).chain(beside.rev()).find_map(|one| one.finding.sent.clone());
+        finding.sent = sent;
     }
     let also: BTreeSet<&String> = joined.iter().map(|one| &one.finding.requirement).collect();
     let mut cases: Vec<Spoilt> = Vec::new();
@@ -387,6 +217,7 @@ fn cause(group: Group<'_>) -> Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mcp_hil_core::catalogue::Level;
 
     fn finding(slug: &str, seq: u64) -> Finding {
         Finding {
@@ -489,6 +320,114 @@ mod tests {
         ];
         let slugs: Vec<String> = told(&cases).into_iter().map(|(slug, ..)| slug).collect();
         assert_eq!(slugs, ["volume.status", "arguments.range", "list.name", "jsonrpc.escapes"]);
+    }
+
+    fn sent(message: &str, finding: Finding) -> Finding {
+        Finding { sent: Some(message.into()), ..finding }
+    }
+
+    const SET: &str =
+        r#"{"id":7,"method":"tools/call","params":{"name":"set","arguments":{"n":-1}}}"#;
+    const READ: &str =
+        r#"{"id":8,"method":"tools/call","params":{"name":"self.get_device_status"}}"#;
+
+    #[test]
+    fn one_kind_of_request_that_fails_alike_is_one_cause_in_all_areas() {
+        let alike = |slug| sent(SET, Finding { expected: "a refusal".into(), ..finding(slug, 1) });
+        let other = SET.replace("-1", "true");
+        let other = sent(&other, alike("status.object"));
+        let ping = sent(r#"{"id":7,"method":"ping"}"#, alike("mcp.ping"));
+        let cases = [
+            case("a/b", vec![alike("arguments.range")]),
+            case("c/d", vec![alike("volume.out-of-range")]),
+            case("e/f", vec![other]),
+            case("g/h", vec![ping]),
+        ];
+        assert_eq!(
+            told(&cases),
+            [
+                of("arguments.range", &["volume.out-of-range"], &["a/b", "c/d"]),
+                of("status.object", &[], &["e/f"]),
+                of("mcp.ping", &[], &["g/h"]),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_setting_that_is_read_after_a_failure_is_no_second_one() {
+        let reading = |seq| {
+            sent(READ, Finding { expected: "/json/n 5".into(), ..finding("volume.set", seq) })
+        };
+        let first = sent(SET, finding("arguments.range", 4));
+        assert_eq!(told(&[case("a/b", vec![first.clone(), reading(6)])]).len(), 1);
+        assert_eq!(told(&[case("a/b", vec![reading(2), first])]).len(), 2);
+    }
+
+    #[test]
+    fn an_odd_value_that_is_seen_twice_is_one_cause() {
+        let value =
+            |slug, seq, received: &str| Finding { received: received.into(), ..finding(slug, seq) };
+        let cases = [
+            case("a/b", vec![value("hello.header", 1, "02-00-4d")]),
+            case("c/d", vec![value("bootstrap.same", 2, "Device-Id 02-00-4d")]),
+            case("e/f", vec![value("vision.same", 3, "absent")]),
+            case("g/h", vec![value("channel.same", 4, "absent")]),
+        ];
+        assert_eq!(told(&cases).len(), 3);
+    }
+
+    #[test]
+    fn what_says_more_than_that_there_was_no_answer_is_told_first() {
+        let silent = |seq| sent(SET, finding("jsonrpc.answer-required", seq));
+        let cases = [
+            case("a/b", vec![silent(1), sent(SET, finding("call.unknown-tool-refused", 1))]),
+            case("c/d", vec![silent(9)]),
+        ];
+        let one = of("call.unknown-tool-refused", &["jsonrpc.answer-required"], &["a/b", "c/d"]);
+        assert_eq!(told(&cases), [one]);
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_type_is_told_by_its_type() {
+        let taken =
+            |slug, seq| sent(SET, Finding { expected: "a refusal".into(), ..finding(slug, seq) });
+        let cases = [
+            case("a/b", vec![taken("arguments.default-wrong-type", 1)]),
+            case("c/d", vec![taken("arguments.structured-for-integer", 2)]),
+        ];
+        let also = ["arguments.default-wrong-type"];
+        assert_eq!(told(&cases), [of("arguments.structured-for-integer", &also, &["c/d", "a/b"])]);
+    }
+
+    #[test]
+    fn a_message_that_could_not_be_read_stands_beside_its_own_request() {
+        let broken = |seq| finding("envelope.json", seq);
+        let asked = |message: &str, seq| sent(message, finding("errors.message-escaped", seq));
+        let findings = vec![broken(1), asked(SET, 1), broken(5), asked(READ, 5)];
+        let causes = causes(&[case("a/b", findings)]);
+        assert_eq!(causes.len(), 1);
+        assert_eq!(causes[0].finding.sent.as_deref(), Some(SET));
+    }
+
+    #[test]
+    fn an_answer_of_wrong_form_breaks_nothing_else() {
+        let name = |at: u64| format!("a/{at}");
+        let mut cases: Vec<CaseReport> =
+            (0..9).map(|at| case(&name(at), vec![finding("jsonrpc.result-object", at)])).collect();
+        cases[4].findings.push(finding("volume.set", 4));
+        assert_eq!(told(&cases).len(), 1);
+        cases[4].findings[1].seq = Some(5);
+        assert_eq!(told(&cases).len(), 2);
+    }
+
+    #[test]
+    fn what_could_not_be_tried_because_of_a_cause_is_not_told_beside_it() {
+        let unexercised = ["list.name", "hello.same-device (kitchen/ws)"].map(str::to_owned);
+        let left = |slug| {
+            let causes = causes(&[case("a/b", vec![finding(slug, 1)])]);
+            unexplained(&unexercised, &causes).len()
+        };
+        assert_eq!([left("list.callable"), left("session.redial"), left("volume.set")], [1, 0, 2]);
     }
 
     #[test]

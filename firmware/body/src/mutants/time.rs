@@ -1,0 +1,47 @@
+//! Defects that only time shows.
+
+use crate::rows::prelude::*;
+
+/// How long the device lives before it restarts by itself.
+const LIFE_MS: u64 = 2_000;
+
+/// How long a silence is that it does not get over.
+const SILENCE_MS: u64 = 1_200;
+
+pub(super) const MUTANTS: &[Row] = rows! {
+    "reset-by-itself": "Two seconds after its first answer the device restarts." => {
+        let mut first = once();
+        defect().on_answer_text(move |_, _, hands| {
+            if first() {
+                hands.act_later(LIFE_MS, Act::Restart);
+            }
+            Flow::Pass
+        })
+    };
+    "deaf-after-silence": "The first message after more than a second of silence is lost."
+        => after_silence(|_| Flow::Drop);
+    "drop-after-silence":
+        "A connection that was silent for more than a second is closed when a message comes."
+        => after_silence(|hands| instead(Act::Disconnect, hands));
+    "slower-with-each-call": "Each call takes three milliseconds longer than the one before." => {
+        let mut late = 0;
+        defect().on_answer_text(move |cause, text, hands| {
+            if cause.tool().is_empty() {
+                return Flow::Pass;
+            }
+            late += 3;
+            hands.send_later(late, core::mem::take(text));
+            Flow::Drop
+        })
+    };
+};
+
+/// What becomes of the first message after a silence.
+fn after_silence(becomes: fn(&mut Hands) -> Flow) -> Defect {
+    let mut latest = 0;
+    defect().inbound(move |_, hands| {
+        let now = hands.device.uptime_ms();
+        let silence = now.saturating_sub(core::mem::replace(&mut latest, now));
+        if silence > SILENCE_MS { becomes(hands) } else { Flow::Pass }
+    })
+}

@@ -1,0 +1,2 @@
+#pragma once
+#include "driver/i2s_common.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "freertos/task.h"

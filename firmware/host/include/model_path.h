@@ -1,0 +1,6 @@
+#pragma once
+
+typedef struct {
+    char **model_name;
+    int num;
+} srmodel_list_t;

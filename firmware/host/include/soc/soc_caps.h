@@ -1,0 +1,2 @@
+#pragma once
+#define SOC_WIFI_SUPPORTED 1

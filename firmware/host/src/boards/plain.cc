@@ -1,0 +1,4 @@
+// A headless board: a speaker and nothing else.
+#include "host_board.h"
+
+DECLARE_BOARD(HostBoard)

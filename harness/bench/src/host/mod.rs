@@ -1,0 +1,301 @@
+//! Somebody's xiaozhi firmware as a program of this host: its own sources, unmodified, with the kit of
+//! `firmware/host` in the place of ESP-IDF.
+
+mod checkout;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mcp_hil_boards::flash::nvs::{Settings, Value};
+use mcp_hil_record::error::UserError;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use checkout::Checkout;
+
+/// Where builds are left, below the target folder.
+const BUILDS: &str = "mcp-hil-host";
+
+/// What the kit builds.
+const PROGRAM: &str = "xiaozhi-host";
+
+/// What the kit needs, as Debian's packages.
+const NEEDS: &str = "`apt-get install cmake g++ make` (Debian, Ubuntu), `dnf install cmake gcc-c++ make` (Fedora) or \
+                     `brew install cmake` (macOS) installs what a build needs";
+
+/// The size of the settings partition, as stock firmware has it.
+const NVS_SIZE: usize = 0x4000;
+
+/// What a linker says of something that no source defines.
+const UNDEFINED: &str = "undefined reference";
+
+/// Lines of a failed build that are shown.
+const SHOWN: usize = 30;
+
+/// How somebody's firmware is built.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostOptions {
+    /// The kind of board that the kit provides: `plain` if it is left out, or `lamp`, `display`, `camera`.
+    pub board: Option<String>,
+    /// Folders with the firmware's components, beside those in the checkout.
+    pub components: Vec<PathBuf>,
+    /// Whether sanitizers look for wrong use of memory, which ends the program, and undefined behaviour.
+    pub sanitize: bool,
+}
+
+impl HostOptions {
+    /// These, and where they are silent those of a file.
+    #[must_use]
+    pub fn or(&self, file: &Self) -> Self {
+        let components =
+            if self.components.is_empty() { &file.components } else { &self.components };
+        Self {
+            board: self.board.clone().or_else(|| file.board.clone()),
+            components: components.clone(),
+            sanitize: self.sanitize || file.sanitize,
+        }
+    }
+
+    fn board(&self) -> &str {
+        self.board.as_deref().unwrap_or("plain")
+    }
+}
+
+/// A checkout of firmware and the program that was built of it.
+#[derive(Debug, Clone)]
+pub struct HostBuild {
+    /// The checkout's folder, as it was named.
+    pub source: PathBuf,
+    /// The firmware's version.
+    pub version: String,
+    /// How it was built.
+    pub options: HostOptions,
+    /// The program.
+    pub program: PathBuf,
+}
+
+impl HostBuild {
+    /// Builds the firmware in a folder, as far as anything has changed since the last time. `say` is told what
+    /// takes long.
+    ///
+    /// # Errors
+    ///
+    /// The folder holds no firmware that the kit builds, a program that a build needs is not installed, or the
+    /// build fails.
+    pub fn make(
+        source: &Path,
+        options: &HostOptions,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self, UserError> {
+        let checkout = Checkout::find(source)?;
+        let folder = folder(&checkout, options).map_err(|error| {
+            UserError::bench(format!("cannot use the build folder: {error}"), DISK)
+        })?;
+        let unwritable = |error: io::Error| {
+            UserError::bench(format!("cannot write `{}`: {error}", folder.display()), DISK)
+        };
+        fs::create_dir_all(&folder).map_err(unwritable)?;
+        // Two runs at one time build one after the other.
+        let lock = fs::File::create(folder.join("lock")).map_err(unwritable)?;
+        lock.lock().map_err(unwritable)?;
+        let kit = folder.join("kit");
+        unpack(&kit).map_err(unwritable)?;
+        let program = folder.join("build").join(PROGRAM);
+        if !program.is_file() {
+            say(&format!(
+                "building the firmware in `{}` (version {}) for this host; this takes a minute, but only the \
+                 first time",
+                source.display(),
+                checkout.version
+            ));
+        }
+        let log = folder.join("build.log");
+        fs::write(&log, "").map_err(unwritable)?;
+        run(cmake().args(configuration(&kit, &folder, &checkout, options)), &log)?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from).to_string();
+        run(cmake().arg("--build").arg(folder.join("build")).args(["--parallel", &jobs]), &log)?;
+        if !program.is_file() {
+            return Err(UserError::bench(
+                format!("the build left no program `{}`", program.display()),
+                &format!("`{}` holds what it wrote", log.display()),
+            ));
+        }
+        Ok(Self {
+            source: source.to_owned(),
+            version: checkout.version,
+            options: options.clone(),
+            program,
+        })
+    }
+
+    /// Where the program finds its settings: a partition image in `folder`, as a board would have been given. A
+    /// device that is started again keeps what it has stored.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written.
+    pub fn settings(&self, ota_url: &str, folder: &Path) -> io::Result<PathBuf> {
+        let path = folder.join("nvs.bin");
+        if !path.is_file() {
+            let mut settings = Settings::new();
+            let mut set = |namespace, key, value| settings.set(namespace, key, value);
+            set("wifi", "ssid", Value::Str("mcp-hil".into()))
+                .and_then(|()| set("wifi", "password", Value::Str(String::new())))
+                .and_then(|()| set("wifi", "ota_url", Value::Str(ota_url.to_owned())))
+                .map_err(io::Error::other)?;
+            let image = settings.image(NVS_SIZE).map_err(io::Error::other)?;
+            fs::create_dir_all(folder)?;
+            fs::write(&path, image)?;
+        }
+        path.canonicalize()
+    }
+}
+
+const DISK: &str =
+    "check the space and permissions of the disk; CARGO_TARGET_DIR names another folder";
+
+/// A folder of its own for each checkout, each way to build it and each kit: nothing of another kit is left in it.
+fn folder(checkout: &Checkout, options: &HostOptions) -> io::Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let mut hash = Sha256::new();
+    hash.update(checkout.folder.to_string_lossy().as_bytes());
+    hash.update(format!("\0{}\0{}\0{:?}", options.board(), options.sanitize, options.components));
+    for (name, text) in mcp_hil_host_kit::files() {
+        hash.update(format!("\0{name}\0{text}"));
+    }
+    let hash: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let name =
+        checkout.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    std::path::absolute(target.join(BUILDS).join(format!("{name}-{}-{hash}", options.board())))
+}
+
+/// Writes the kit where it differs: what is unchanged is not built again.
+fn unpack(kit: &Path) -> io::Result<()> {
+    for (name, text) in mcp_hil_host_kit::files() {
+        let path = kit.join(name);
+        if fs::read(&path).is_ok_and(|found| found == text.as_bytes()) {
+            continue;
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+fn cmake() -> Command {
+    Command::new("cmake")
+}
+
+fn configuration(
+    kit: &Path,
+    folder: &Path,
+    checkout: &Checkout,
+    options: &HostOptions,
+) -> Vec<String> {
+    let list = |paths: &[PathBuf]| {
+        let absolute = paths.iter().filter_map(|path| std::path::absolute(path).ok());
+        let texts: Vec<String> = absolute.map(|path| path.to_string_lossy().into_owned()).collect();
+        texts.join(";")
+    };
+    vec![
+        "-S".to_owned(),
+        kit.to_string_lossy().into_owned(),
+        "-B".to_owned(),
+        folder.join("build").to_string_lossy().into_owned(),
+        format!("-DXIAOZHI_SOURCE={}", checkout.folder.display()),
+        format!("-DXIAOZHI_COMPONENTS={}", list(&options.components)),
+        format!("-DXIAOZHI_BOARD={}", options.board()),
+        format!("-DXIAOZHI_SANITIZE={}", if options.sanitize { "ON" } else { "OFF" }),
+    ]
+}
+
+/// Runs a step of the build; what it writes goes to the log.
+fn run(command: &mut Command, log: &Path) -> Result<(), UserError> {
+    let begun = fs::metadata(log).map_or(0, |found| found.len());
+    let open = || fs::OpenOptions::new().append(true).open(log);
+    let outputs = open().and_then(|out| Ok((out, open()?)));
+    let (out, err) = outputs.map_err(|error| {
+        UserError::bench(format!("cannot write `{}`: {error}", log.display()), DISK)
+    })?;
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .status()
+        .map_err(|error| UserError::bench(format!("`cmake` does not start: {error}"), NEEDS))?;
+    if status.success() {
+        return Ok(());
+    }
+    let bytes = fs::read(log).unwrap_or_default();
+    let text =
+        String::from_utf8_lossy(bytes.get(begun as usize..).unwrap_or_default()).into_owned();
+    let hint = if text.contains("CMAKE_CXX_COMPILER") || text.contains("CMAKE_MAKE_PROGRAM") {
+        NEEDS.to_owned()
+    } else if text.contains(UNDEFINED) {
+        "the firmware uses classes of its own files that the kit does not build; `firmware/host/README.md` lists \
+         those that it builds"
+            .to_owned()
+    } else if text.contains("XIAOZHI_COMPONENTS") {
+        "`--components FOLDER`, or `--host-components FOLDER` of `run`, names a folder that has it"
+            .to_owned()
+    } else {
+        format!("the whole output of the build is in `{}`", log.display())
+    };
+    Err(UserError::bench(
+        format!("cannot build the firmware for this host ({status}):\n\n{}", excerpt(&text)),
+        &hint,
+    ))
+}
+
+/// What of a failed build tells why: from the first error on.
+fn excerpt(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let marks = ["CMake Error", "error:", UNDEFINED];
+    let is_error = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+    let first = lines.iter().position(is_error);
+    let from = first.unwrap_or(lines.len().saturating_sub(SHOWN));
+    let shown = lines[from..].iter().take(SHOWN).map(|line| format!("  {line}"));
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_of_the_command_line_goes_before_that_of_a_file() {
+        let of = |board: Option<&str>, components: &[&str], sanitize| HostOptions {
+            board: board.map(str::to_owned),
+            components: components.iter().map(PathBuf::from).collect(),
+            sanitize,
+        };
+        let file = of(Some("lamp"), &["a"], true);
+        assert_eq!(HostOptions::default().or(&file), file);
+        assert_eq!(of(Some("camera"), &["b"], false).or(&file), of(Some("camera"), &["b"], true));
+        assert_eq!(HostOptions::default().board(), "plain");
+    }
+
+    #[test]
+    fn a_failed_build_is_told_from_its_first_error_on() {
+        let text = "one\ntwo\nmain.cc:3: error: no such type\nthree\n";
+        assert_eq!(excerpt(text), "  main.cc:3: error: no such type\n  three");
+        assert_eq!(excerpt("one\ntwo"), "  one\n  two");
+        let linked = "ld: a.cc:9: undefined reference to `X::Y()'\ncollect2: error: ld returned 1";
+        assert!(excerpt(linked).starts_with("  ld: a.cc:9: undefined reference"));
+    }
+
+    #[test]
+    fn every_way_to_build_has_a_folder_of_its_own() {
+        let checkout = Checkout { folder: "/home/me/fork".into(), version: "2.4.2".into() };
+        let plain = folder(&checkout, &HostOptions::default()).unwrap();
+        let sanitize = HostOptions { sanitize: true, ..HostOptions::default() };
+        assert_ne!(plain, folder(&checkout, &sanitize).unwrap());
+        assert!(plain.file_name().unwrap().to_str().unwrap().starts_with("fork-plain-"));
+    }
+}

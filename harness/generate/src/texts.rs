@@ -1,0 +1,61 @@
+//! Texts between two marks, for each argument that takes any text: where a tool gives the text back, what stands
+//! between the marks must come back, too.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::conversation::{TEXT_BEGINS, TEXT_ENDS};
+use proptest::prelude::*;
+
+use crate::context::Context;
+use crate::steps::StepExt as _;
+use crate::steps::{call, object, put_back};
+use crate::strings;
+use mcp_hil_scenario::{Answer, Step};
+
+/// Lengths of the whole text in bytes around which buffers end. What is longer a parser may refuse (RFC 8259,
+/// section 9).
+const LENGTHS: [usize; 14] = [31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512];
+
+/// What careless code changes: by writing or reading JSON by hand, by formats, by another encoding, by tidying up.
+const CONTENTS: [&str; 18] = [
+    "a   b \t\t c",
+    "one\ntwo\r\nthree",
+    "%s %n %d %% %25 %20",
+    r"\n \t \\ \u0041 \",
+    r#"'one' "two" `three`"#,
+    r#"{"a":[1,"b",null]}"#,
+    "<b>&amp;</b> &quot;",
+    "\u{e9}\u{f1} e\u{301}n\u{303}",
+    "\u{4e2d}\u{6587}, \u{ac00} \u{1112}\u{1161}\u{11ab}",
+    "\u{1f600}\u{1f468}\u{200d}\u{1f469} \u{10ffff}",
+    "\u{202e}\u{5d0}\u{627}\u{202c}",
+    "\u{1}\u{1b}[31m\u{7f}",
+    "\u{feff}\u{2028}\u{a0}\u{ad}",
+    "+1, 007, 1e3, 0x41, true, null",
+    "AbC aBc \u{130}\u{131} \u{df}",
+    "${repeat:\u{e9}:200}",
+    "${repeat:\u{4e2d}:140}",
+    "x${repeat:\u{1f600}:110}",
+];
+
+/// How many inputs there are.
+pub(super) fn inputs(context: &Context) -> u32 {
+    u32::try_from(2 * strings::arguments(context).count()).unwrap_or(u32::MAX)
+}
+
+pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let mut arguments = strings::arguments(context);
+    let Some((tool, argument)) = arguments.nth(number as usize / 2) else {
+        return Just(Vec::new()).boxed();
+    };
+    let marks = TEXT_BEGINS.len() + TEXT_ENDS.len();
+    let texts: Vec<String> = match number % 2 {
+        0 => CONTENTS.map(str::to_owned).to_vec(),
+        _ => LENGTHS.map(|bytes| format!("${{repeat:x:{}}}", bytes - marks)).to_vec(),
+    };
+    let said = texts.iter().map(|text| {
+        let text = format!("{TEXT_BEGINS}{text}{TEXT_ENDS}");
+        call(&tool, object(&argument, text.into()).into())
+            .answer(Id::ArgumentsStringHostile, Answer::Any)
+    });
+    Just(said.chain(context.has_volume().then(|| put_back(context))).collect()).boxed()
+}

@@ -1,0 +1,301 @@
+//! Which request an answer belongs to, and what is told of one that is missing, late or wrong.
+
+use std::collections::BTreeSet;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::verdict::Outcome;
+use mcp_hil_scenario::Case;
+use rstest::rstest;
+
+use super::play::*;
+
+#[rstest]
+#[case::good(&[PING, PONG], &[])]
+#[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
+#[case::twice(&[PING, PONG, PONG], &["a/a jsonrpc.one-answer"])]
+#[case::id_as_string(
+    &[PING, r#"< {"jsonrpc":"2.0","id":"7","result":{}}"#, "? 0", FENCE, FENCED],
+    &["a/a ids.echo"]
+)]
+#[case::error_without_id(
+    &[PING, r#"< {"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#, "? 0", FENCE, FENCED],
+    &["a/a ids.error-echo"]
+)]
+#[case::ignored(&[PING, "? 0", FENCE, FENCED], &["a/a jsonrpc.answer-required"])]
+#[case::dead(&[PING, "? 0", FENCE, "? 0.fence"], &["a/a jsonrpc.answer-required?"])]
+#[case::string_dropped(&[STRING, FENCE, FENCED], &[])]
+#[case::string_refused(&[STRING, FENCE, REFUSAL, FENCED], &[])]
+#[case::string_refused_with_its_id(
+    &[
+        STRING,
+        r#"< {"jsonrpc":"2.0","id":"x-1","error":{"code":-32600,"message":"no"}}"#,
+        FENCE,
+        FENCED,
+    ],
+    &[]
+)]
+#[case::string_answered(
+    &[STRING, r#"< {"jsonrpc":"2.0","id":"x-1","result":{}}"#, FENCE, FENCED],
+    &["a/a ids.string-rejected"]
+)]
+#[case::string_answered_as_number(
+    &[STRING, r#"< {"jsonrpc":"2.0","id":0,"result":{}}"#, FENCE, FENCED],
+    &["a/a ids.echo", "a/a ids.string-rejected"]
+)]
+#[case::null_answered_as_null(
+    &[PING, "? 0", FENCE, FENCED, NULL_ID, NULL_ANSWER],
+    &["a/a ids.null-rejected", "a/a jsonrpc.answer-required"]
+)]
+#[case::id_less_call_refused_after_a_dropped_request(
+    &[PING, "? 0", FENCE, FENCED, ID_LESS, REFUSAL],
+    &["a/a notifications.not-answered", "a/a jsonrpc.answer-required"]
+)]
+#[case::id_less_call_answered_after_a_dropped_string(
+    &[STRING, FENCE, FENCED, ID_LESS, NULL_ANSWER],
+    &["a/a notifications.not-answered"]
+)]
+#[case::request_beside_one_with_id_null(
+    &[PING, NULL_ID, NULL_ANSWER, "? 0", FENCE, FENCED],
+    &["a/a ids.echo"]
+)]
+#[case::note_answered(&[NOTE, REFUSAL, FENCE, FENCED], &["a/a notifications.not-answered"])]
+#[case::unasked(
+    &[r#"< {"jsonrpc":"2.0","id":99,"result":{}}"#],
+    &["a/a jsonrpc.no-unsolicited-answer"]
+)]
+#[case::forgiven_text_answered(&[RAW, SIX, FENCE, FENCED], &[])]
+#[case::forgiven_text_refused(&[RAW, REFUSAL, FENCE, FENCED], &[])]
+#[case::forgiven_text_dropped(&[RAW, FENCE, FENCED], &[])]
+#[case::forgiven_text_answered_twice(&[RAW, SIX, SIX, FENCE, FENCED], &["a/a jsonrpc.one-answer"])]
+#[case::forgiven_text_answered_as_another(
+    &[RAW, r#"< {"jsonrpc":"2.0","id":99,"result":{}}"#, FENCE, FENCED],
+    &["a/a jsonrpc.no-unsolicited-answer"]
+)]
+#[case::text_behind_the_end_answered(&[BEHIND, SIX, FENCE, FENCED], &[])]
+#[case::first_of_two_ids(&[TWICE, SIX, FENCE, FENCED], &[])]
+#[case::no_code(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"message":"m"}}"#],
+    &["a/a errors.code-integer"]
+)]
+#[case::both(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}"#],
+    &["a/a jsonrpc.result-xor-error"]
+)]
+#[case::broken_json_names_its_request(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"a"b"}}"#],
+    &["a/a envelope.json"]
+)]
+#[case::device_notification(
+    &[r#"< {"jsonrpc":"2.0","method":"notifications/state_changed","params":{}}"#],
+    &[]
+)]
+#[case::panic(
+    &["! Guru Meditation Error: Core  0 panic'ed (LoadProhibited)."],
+    &["a/a liveness.no-panic"]
+)]
+#[case::log_that_only_sounds_bad(&["! W (1) app: panic mode off, 0 errors, no rebooting"], &[])]
+fn a_case_is_judged(#[case] lines: &[&str], #[case] findings: &[&str]) {
+    assert_eq!(Play::new().play(lines).end(), findings);
+}
+
+#[test]
+fn an_answer_that_comes_late_is_charged_to_the_case_that_asked() {
+    let mut play = Play::new();
+    assert!(play.play(&[STRING, FENCE, FENCED]).end().is_empty());
+    let late = r#"< {"jsonrpc":"2.0","id":"x-1","result":{}}"#;
+    assert_eq!(play.next_case("b/b").play(&[late]).end(), ["a/a ids.string-rejected"]);
+}
+
+#[test]
+fn a_second_answer_that_comes_late_is_charged_to_the_case_that_asked() {
+    let mut play = Play::new();
+    assert!(play.play(&[PING, PONG]).end().is_empty());
+    assert_eq!(play.next_case("b/b").play(&[PONG]).end(), ["a/a jsonrpc.one-answer"]);
+}
+
+#[test]
+fn a_late_refusal_is_no_crime_of_the_next_case() {
+    let mut play = Play::new();
+    let string = |id| format!(r#"> {id} {{"jsonrpc":"2.0","id":"slow-{id}","method":"ping"}}"#);
+    // The device is known to refuse so, and to be slow enough for this to be late.
+    play.play(&[PING, FENCE, FENCED, PONG, &string(1), REFUSAL, &string(2)]);
+    assert!(play.end().is_empty());
+    assert!(play.next_case("b/b").play(&[REFUSAL]).end().is_empty());
+}
+
+#[test]
+fn an_answer_of_an_earlier_session_is_told_apart() {
+    let mut play = Play::new();
+    assert!(play.play(&[PING, PONG]).end().is_empty());
+    play.link_up();
+    let findings = play.play(&[PONG]).end();
+    assert!(findings.contains(&"a/a session.no-stale-answer".to_owned()), "{findings:?}");
+}
+
+#[test]
+fn a_finding_shows_what_was_sent_and_what_came() {
+    let mut play = Play::new();
+    let answer = r#"< {"jsonrpc":"2.0","id":7,"error":{"code":"1","message":"no"}}"#;
+    play.play(&[PING, answer]);
+    let last = play.seq - 1;
+    let outcome = play.judge.end_case(None, &Facts::default());
+    let [judgement] = &outcome.judgements[..] else {
+        panic!("{outcome:?}");
+    };
+    let Outcome::Broken(evidence) = &judgement.outcome else {
+        panic!("{judgement:?}");
+    };
+    assert_eq!(evidence.expected, "error.code is an integer");
+    assert!(evidence.received.contains(r#""code":"1""#), "{evidence:?}");
+    let sent = evidence.sent.as_deref().expect("the request");
+    assert!(sent.contains(r#""method":"ping""#), "{sent}");
+    assert_eq!(evidence.seq, Some(last));
+}
+
+/// An answer under an id that is not the request's, settled at the end of the case.
+#[rstest]
+#[case::result("7", r#""id":9,"result":{}"#, "ids.echo")]
+#[case::error("7", r#""id":9,"error":{"code":-32600,"message":"no"}"#, "ids.error-echo")]
+#[case::fraction("7.5", r#""id":8,"result":{}"#, "ids.fraction")]
+#[case::beyond_2_53("9007199254740993", r#""id":9007199254740992,"result":{}"#, "ids.above-2-53")]
+fn a_wrong_id_is_told_by_what_the_right_one_was(
+    #[case] id: &str,
+    #[case] members: &str,
+    #[case] requirement: &str,
+) {
+    let ping = format!(r#"> 0 {{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let answer = format!(r#"< {{"jsonrpc":"2.0",{members}}}"#);
+    let fence = FENCE.replace(":8,", ":80,");
+    let fenced = FENCED.replace(":8,", ":80,");
+    let found = Play::new().play(&[&ping, &answer, "? 0", &fence, &fenced]).end();
+    assert_eq!(found, [format!("a/a {requirement}")]);
+}
+
+/// A text that a parser may refuse may be no request at all, and then is refused under the id null;
+/// where only life is asked for, that is no answer to a notification.
+#[rstest]
+#[case::hard("robustness.long-string", &[])]
+#[case::ordinary("notifications.not-answered", &["notifications.not-answered"])]
+fn what_is_too_hard_for_a_parser_may_be_refused(
+    #[case] requirement: &str,
+    #[case] broken: &[&str],
+) {
+    let step = format!(
+        "notify: {{method: notifications/x}}\n    expect: {{requirement: {requirement}, alive: true}}"
+    );
+    assert_eq!(found_with(requirement, &step, &[NOTE, REFUSAL, FENCE, FENCED]), broken);
+}
+
+/// What is broken when a case with this one step is played.
+fn found_with(requirement: &str, step: &str, lines: &[&str]) -> Vec<String> {
+    let toml = format!(
+        "[[requirement]]\nid = \"{requirement}\"\nlevel = \"MUST\"\ntext = \"t\"\nsource = \"s\"\n\
+         section = \"1\"\nrules = [\"xiaozhi\"]\n"
+    );
+    let catalogue = Catalogue::load([("x.toml", toml.as_str())], RuleSet::DEFAULT).unwrap();
+    let text = format!("title: t\nsteps:\n  - {step}\n");
+    let case = Case::load("properties/x", "x.yaml", &text, &catalogue).unwrap();
+    let mut play = Play::new();
+    play.next_case("properties/x").play(lines);
+    let outcome = play.judge.end_case(Some(&case), &Facts::default());
+    let found = outcome.judgements.iter();
+    let found = found.map(|judgement| judgement.requirement.to_string());
+    found.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+/// A refusal that cannot be read is a fault of its frame: what was refused is not said to have been accepted.
+#[rstest]
+#[case::other("call.name-exact", &["envelope.json"])]
+#[case::its_own("errors.message-escaped", &["envelope.json", "errors.message-escaped"])]
+fn a_refusal_that_cannot_be_read_is_told_of_once(
+    #[case] requirement: &str,
+    #[case] broken: &[&str],
+) {
+    let step = format!(
+        "call: {{tool: x, arguments: {{}}, id: 7}}\n    expect: {{requirement: {requirement}, answer: refused}}"
+    );
+    let lines = [
+        r#"> 0 {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\n"}}"#,
+        r#"<< {"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"error":{"message":"no "x""}}}"#,
+    ];
+    assert_eq!(found_with(requirement, &step, &lines), broken);
+}
+
+/// A variation is held to what its plain twin got, and to nothing where that got nothing.
+#[rstest]
+#[case::alike(Some("\"result\":{}"), "\"result\":{}", &[])]
+#[case::both_refused(Some("\"error\":{\"code\":-1,\"message\":\"m\"}"), "\"result\":{\"isError\":true}", &[])]
+#[case::refused_now(Some("\"result\":{}"), "\"error\":{\"code\":-1,\"message\":\"m\"}", &["b/b jsonrpc.escapes"])]
+#[case::done_now(Some("\"error\":{\"code\":-1,\"message\":\"m\"}"), "\"result\":{}", &["b/b jsonrpc.escapes"])]
+#[case::plain_ignored(None, "\"result\":{}", &[])]
+fn a_variation_is_judged_by_its_plain_twin(
+    #[case] plain: Option<&str>,
+    #[case] varied: &str,
+    #[case] findings: &[&str],
+) {
+    let toml = "[[requirement]]\nid = \"jsonrpc.escapes\"\nlevel = \"MUST\"\ntext = \"t\"\nsource = \"s\"\n\
+         section = \"1\"\nrules = [\"xiaozhi\"]\n";
+    let catalogue = Catalogue::load([("x.toml", toml)], RuleSet::DEFAULT).unwrap();
+    let text = "title: t\nsteps:\n  - request: {method: x}\n    bind: {outcome: /outcome}\n  \
+         - request: {method: x}\n    expect: {requirement: jsonrpc.escapes, at: /outcome, is: '${outcome}', if_bound: true}\n";
+    let case = Case::load("b/b", "b.yaml", text, &catalogue).unwrap();
+    let mut play = Play::new();
+    play.next_case("b/b");
+    let sent = |at: u32, id: u32| format!(r#"> {at} {{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
+    let answer = |id: u32, rest: &str| format!(r#"< {{"jsonrpc":"2.0","id":{id},{rest}}}"#);
+    play.play(&[&sent(0, 7)]);
+    match plain {
+        Some(plain) => play.play(&[&answer(7, plain)]),
+        None => play.play(&["? 0"]),
+    };
+    play.play(&[&sent(1, 8), &answer(8, varied)]);
+    let outcome = play.judge.end_case(Some(&case), &Facts::default());
+    let found: Vec<String> = outcome
+        .judgements
+        .iter()
+        .filter(|judgement| judgement.requirement.slug() == "jsonrpc.escapes")
+        .map(|judgement| format!("{} {}", judgement.case, judgement.requirement))
+        .collect();
+    assert_eq!(found, findings);
+}
+
+#[rstest]
+#[case::own("mcp_hil/second", "Method not implemented: mcp_hil/second", false)]
+#[case::of_before("mcp_hil/second", "Method not implemented: mcp_hil/first", true)]
+#[case::cut_off("mcp_hil/first_of_many", "Method not implemented: mcp_hil/first", false)]
+#[case::says_nothing("mcp_hil/second", "Error", false)]
+fn an_error_names_no_method_of_another_request(
+    #[case] method: &str,
+    #[case] message: &str,
+    #[case] is_wrong: bool,
+) {
+    let request = |id: u32, method: &str| {
+        format!(r#"> {id} {{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{}}}}"#)
+    };
+    let refusal = |id: u32, message: &str| {
+        let error = format!(r#"{{"code":-32601,"message":"{message}"}}"#);
+        format!(r#"< {{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
+    };
+    let lines = [
+        request(1, "mcp_hil/first"),
+        refusal(1, "Method not implemented: mcp_hil/first"),
+        request(2, method),
+        refusal(2, message),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let found = Play::new().play(&lines).end();
+    let wanted: &[&str] = if is_wrong { &["a/a errors.message-own"] } else { &[] };
+    assert_eq!(found, wanted);
+}
+
+/// The answer to the first request has come under the id of the second one: that is what is wrong.
+#[test]
+fn an_answer_under_another_id_is_no_error_of_another_request() {
+    let lines = [
+        r#"> 0 {"jsonrpc":"2.0","id":1,"method":"mcp_hil/first","params":{}}"#,
+        r#"> 1 {"jsonrpc":"2.0","id":2,"method":"mcp_hil/second","params":{}}"#,
+        r#"< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"No method mcp_hil/first"}}"#,
+    ];
+    assert_eq!(Play::new().play(&lines).end(), [""; 0]);
+}

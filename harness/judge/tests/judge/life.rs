@@ -1,0 +1,180 @@
+//! Restarts, resets, supplies and closed connections.
+
+use std::collections::BTreeSet;
+
+use mcp_hil_core::capability::Facts;
+use mcp_hil_core::transcript::{Mark, Party, Role, TargetEvent, What};
+use mcp_hil_core::verdict::Outcome;
+use mcp_hil_core::wire::Frame;
+use rstest::rstest;
+
+use super::play::*;
+
+const REBOOT: &str = r#"{"session_id":"s","type":"system","command":"reboot"}"#;
+const BANNER: [&str; 2] =
+    ["! rst:0x3 (RTC_SW_SYS_RST),boot:0x8", "! I (10) main_task: Calling app_main()"];
+
+/// A device that is told to restart ends its connection and boots; by itself it does neither.
+#[rstest]
+#[case::told(true, &[])]
+#[case::by_itself(false, &["a/a liveness.link-kept", "a/a liveness.no-reset"])]
+fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]) {
+    let mut play = Play::new();
+    let started = TargetEvent::Started;
+    play.enter(None, What::Target { event: started });
+    play.play(&BANNER);
+    if told {
+        let frame = Frame::Text(REBOOT.into());
+        let role = Role::Stimulus;
+        play.enter(Some("0"), What::Sent { role, frame });
+    }
+    let down = What::LinkDown { by: Party::Device, why: "it closed TCP".into(), breach: None };
+    play.enter(None, down);
+    play.play(&BANNER);
+    play.link_up();
+    let found: BTreeSet<String> = play
+        .judge
+        .end_case(None, &Facts::default())
+        .judgements
+        .iter()
+        .filter(|one| !matches!(one.outcome, Outcome::Held))
+        .filter(|one| one.requirement.is_liveness())
+        .map(|one| format!("{} {}", one.case, one.requirement))
+        .collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(found, findings);
+}
+
+/// What consoles show of resets and supplies, line by line after a boot: each with what is broken, `?`
+/// where it is the bench.
+#[rstest]
+#[case::watchdog(&["! rst:0x8 (TG1WDT_SYS_RST),boot:0x8"], &["a/a liveness.no-reset"])]
+#[case::app_alone(&["! I (10) main_task: Calling app_main()"], &["a/a liveness.no-reset"])]
+#[case::announced(
+    &["! I (99) Application: Rebooting...", "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8",
+      "! I (10) main_task: Calling app_main()"],
+    &[]
+)]
+#[case::announced_once(
+    &["! I (99) Application: Rebooting...", "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8",
+      "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8"],
+    &["a/a liveness.no-reset"]
+)]
+#[case::clock_alone(&["! I (61000) X: a", "! I (30) X: b"], &["a/a liveness.no-reset"])]
+#[case::clock_and_app(
+    &["! I (61000) X: a", "! I (30) X: b", "! I (40) main_task: Calling app_main()"],
+    &["a/a liveness.no-reset"]
+)]
+#[case::lines_in_the_wrong_order(&["! I (61000) X: a", "! I (60100) X: b"], &[])]
+#[case::a_late_line_at_boot(&["! I (900) X: a", "! I (300) X: b"], &[])]
+#[case::brown_out(&["! Brownout detector was triggered"], &["a/a liveness.no-brownout?"])]
+#[case::brown_out_and_reset(
+    &["! Brownout detector was triggered", "! rst:0xf (RTCWDT_BROWN_OUT_RST),boot:0x8"],
+    &["a/a liveness.no-brownout?"]
+)]
+#[case::reset_by_brown_out(
+    &["! rst:0xf (BROWN_OUT_RST),boot:0x8"],
+    &["a/a liveness.no-brownout?"]
+)]
+#[case::stack(
+    &["! ***ERROR*** A stack overflow in task tcp_receive has been detected."],
+    &["a/a liveness.no-panic"]
+)]
+#[case::riscv(
+    &["! Guru Meditation Error: Core  0 panic'ed (Stack protection fault). "],
+    &["a/a liveness.no-panic"]
+)]
+#[case::sanitizer(
+    &["! ==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000011"],
+    &["a/a liveness.no-panic"]
+)]
+#[case::undefined(
+    &["! /src/main/ota.cc:12:7: runtime error: signed integer overflow", "! E (9) X: a runtime error: no"],
+    &["a/a liveness.no-panic"]
+)]
+#[case::heap(&["! CORRUPT HEAP: Bad head at 0x3fcebd10"], &["a/a liveness.no-panic"])]
+#[case::quoted(
+    &["! E (9) MCP: tools/call: Unknown tool: abort() was called at PC 0x1 rst:0x1 (X)",
+      "! W (9) Application: Unknown message type: Brownout detector was triggered"],
+    &[]
+)]
+fn resets_and_supplies_are_told_by_the_console(#[case] lines: &[&str], #[case] broken: &[&str]) {
+    let mut play = Play::new();
+    let started = TargetEvent::Started;
+    play.enter(None, What::Target { event: started });
+    play.play(&BANNER).play(lines);
+    let found: BTreeSet<String> = play.end().into_iter().collect();
+    let found: Vec<&str> =
+        found.iter().map(String::as_str).filter(|found| found.contains(" liveness.")).collect();
+    assert_eq!(found, broken);
+}
+
+/// The first line of a start by the harness may carry the new clock before the ROM has said a word.
+#[test]
+fn a_start_by_the_harness_is_one_boot_whatever_is_logged_before_the_banner() {
+    let mut play = Play::new();
+    let start = || What::Target { event: TargetEvent::Started };
+    play.enter(None, start());
+    play.play(&BANNER).play(&["! I (61000) X: a"]);
+    play.enter(None, start());
+    // The last line of the life before comes late.
+    play.play(&["! I (61100) X: b", "! I (13) esp_netif_handlers: sta ip: 10.0.2.15"])
+        .play(&BANNER);
+    let found = play.end();
+    let told = found.iter().any(|found| found.contains(" liveness."));
+    assert!(!told, "{found:?}");
+    // One boot is on demand, and no more.
+    play.play(&BANNER);
+    let found = play.end();
+    let told = found.iter().any(|found| found.contains(" liveness.no-reset"));
+    assert!(told, "{found:?}");
+}
+
+/// What the bench did is no device's; what broke on it is told of the case in which it broke.
+#[test]
+fn trouble_of_the_bench_spoils_its_case_and_no_other() {
+    let mut play = Play::new();
+    let target = |event| What::Target { event };
+    play.enter(None, target(TargetEvent::Bench("its button was pressed".into())));
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
+    play.judge.begin_case(&play.case);
+    for what in ["its port went away", "and more"] {
+        play.enter(None, target(TargetEvent::Trouble(what.into())));
+    }
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble.as_deref(), Some("its port went away"));
+    play.judge.begin_case(&play.case);
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.trouble, None);
+}
+
+/// The server says goodbye with a Close frame. Who answers it with his own and goes does well, and so does
+/// a program that ends with its last conversation.
+#[rstest]
+#[case::answered(true, Some("exited with code 0"), &[])]
+#[case::unanswered(false, None, &["a/a session.close-answered"])]
+#[case::dead_of_it(true, Some("ended by signal 11 (SIGSEGV)"), &["a/a liveness.no-reset"])]
+fn a_close_frame_is_answered(
+    #[case] answered: bool,
+    #[case] exit: Option<&str>,
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    play.play(&[FENCE, FENCED]);
+    let mark = Mark::Closing;
+    play.enter(Some("0"), What::Mark { mark });
+    if let Some(how) = exit {
+        let event = TargetEvent::Exited(how.into());
+        play.enter(None, What::Target { event });
+    }
+    let down = What::LinkDown { by: Party::Harness, why: "closed".into(), breach: None };
+    play.enter(None, down);
+    let how = "as it went".to_owned();
+    let mark = Mark::Closed { answered, how };
+    play.enter(Some("0"), What::Mark { mark });
+    // That it does not come back by itself is held against nobody.
+    let mark = Mark::NoLink { waited_ms: 3000 };
+    play.enter(None, What::Mark { mark });
+    assert_eq!(play.end(), findings);
+}

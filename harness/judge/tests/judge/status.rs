@@ -1,0 +1,78 @@
+//! Readings of the state.
+
+use rstest::rstest;
+
+use super::play::*;
+
+const STATUS: &str = "self.get_device_status";
+
+#[rstest]
+#[case::another_tool("self.x", "{}", r#"{"content":[],"isError":true}"#, &[])]
+#[case::good(STATUS, "{}", r#"{"content":[{"type":"text","text":"{}"}],"isError":false}"#, &[])]
+#[case::no_text(STATUS, "{}", r#"{"content":[],"isError":false}"#, &["b/b status.object"])]
+#[case::failed(STATUS, "{}", r#"{"content":[],"isError":true}"#, &["b/b call.success"])]
+#[case::with_arguments(STATUS, r#"{"x":1}"#, r#"{"content":[],"isError":true}"#, &[])]
+#[case::arguments_that_are_none(STATUS, "[]", r#"{"content":[],"isError":true}"#, &[])]
+fn no_good_reading_of_the_state_fails(
+    #[case] tool: &str,
+    #[case] arguments: &str,
+    #[case] result: &str,
+    #[case] findings: &[&str],
+) {
+    let call = format!(
+        r#"> 0 {{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{
+            "name":"{tool}","arguments":{arguments}}}}}"#
+    );
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+    let list = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}}"#;
+    let listed = r#"< {"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"self.get_device_status",
+        "description":"d","inputSchema":{"type":"object","properties":{}}}]}}"#;
+    let mut play = Play::new();
+    assert_eq!(play.play(&[list, listed]).end(), [""; 0]);
+    let found = play.next_case("b/b").play(&[&call, &answer]).end();
+    assert_eq!(found, findings);
+}
+
+/// What the device answers to a reading of its state.
+fn status(id: u32, text: &str) -> String {
+    let content = serde_json::json!([{"type": "text", "text": text}]);
+    let result = serde_json::json!({"content": content, "isError": false});
+    format!("< {}", serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+/// Two readings during bring-up, of a device that lists the tool.
+fn readings(first: &str, last: &str) -> Vec<String> {
+    let call = r#""method":"tools/call","params":{"name":"self.get_device_status"}"#;
+    let tool = serde_json::json!({"name": "self.get_device_status", "description": "It.",
+        "inputSchema": {"type": "object"}});
+    let list = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}});
+    let lines = [
+        r#"> list.p0 {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#.to_owned(),
+        format!("< {list}"),
+        format!(r#"> status {{"jsonrpc":"2.0","id":2,{call}}}"#),
+        status(2, first),
+        format!(r#"> status-still {{"jsonrpc":"2.0","id":3,{call}}}"#),
+        status(3, last),
+    ];
+    let mut play = Play::new();
+    play.next_case("session/bring-up");
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    play.play(&lines).end()
+}
+
+#[rstest]
+#[case::the_same(r#"{"audio_speaker":{"volume":70}}"#, r#"{"audio_speaker":{"volume":70.0}}"#, &[])]
+#[case::other(r#"{"audio_speaker":{"volume":0}}"#, r#"{"audio_speaker":{"volume":70}}"#,
+    &["session/bring-up status.kept"])]
+#[case::a_backlight_fades_in(r#"{"screen":{"brightness":3}}"#, r#"{"screen":{"brightness":75}}"#, &[])]
+#[case::charge_and_signal(r#"{"battery":{"level":80}}"#, r#"{"battery":{"level":79}}"#, &[])]
+#[case::no_object("[70]", "[70]", &["session/bring-up status.object"])]
+#[case::no_json("volume 70", "volume 70", &["session/bring-up status.object"])]
+#[case::half_a_surrogate_pair(r#"{"screen":{"theme":"\ud800"}}"#, r#"{"screen":{"theme":"\ud800"}}"#, &[])]
+fn the_first_status_is_an_object_and_shows_what_later_ones_show(
+    #[case] first: &str,
+    #[case] last: &str,
+    #[case] wanted: &[&str],
+) {
+    assert_eq!(readings(first, last), wanted);
+}

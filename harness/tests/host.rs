@@ -1,0 +1,125 @@
+//! Firmware that is built for this host: a small one of our own in the layout of xiaozhi firmware, and, where
+//! XIAOZHI_SOURCE names a checkout with its components, genuine firmware.
+
+#![cfg(not(feature = "hil"))]
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use support::{Place, missing};
+
+/// A small firmware, written for the tests of the kit.
+const MINI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../firmware/host/tests/mini");
+
+fn can_build() -> bool {
+    let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let here = ["cmake", "make", "c++"].iter().all(|program| runs(program));
+    if !here {
+        missing::CMAKE.is_missing("no `cmake`, `make` or `c++`");
+    }
+    here
+}
+
+/// One folder for all builds of a test program: what one test has built the next finds.
+fn builds() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("host-builds")
+}
+
+#[test]
+fn firmware_is_built_once_and_judged_as_what_it_is() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    let build = || {
+        let done = place.hil(["firmware", "host", "--source", MINI]);
+        let done = done.env("CARGO_TARGET_DIR", builds()).end().exits(0);
+        let program = PathBuf::from(done.stdout.trim());
+        let changed = std::fs::metadata(&program).unwrap().modified().unwrap();
+        (program, changed)
+    };
+    assert_eq!(build(), build(), "nothing has changed");
+
+    let dut = format!("host:{MINI}");
+    let only = ["--only", "list/", "--only", "volume/", "--only", "session/redial"];
+    let done = place.hil(["run", "--dut", &dut, "--linger", "0"].iter().chain(&only));
+    done.env("CARGO_TARGET_DIR", builds())
+        .end()
+        .exits(0)
+        .prints(&["application code of the firmware (version 2.0.0)", "tasks of FreeRTOS"]);
+    let report = place.both_reports();
+    let dut = &report["run"]["duts"][0];
+    assert_eq!((&dut["target"], &dut["level"]), (&"host".into(), &"host build".into()), "{dut}");
+    assert!(dut.get("reference").is_none(), "{dut}");
+}
+
+#[test]
+fn a_stack_that_overflows_is_told_with_the_task_and_shown_again_by_its_command() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    let dut = format!("host:{MINI}");
+    let run = ["run", "--dut", &dut, "--linger", "0", "--only", "robustness/deep-nesting"];
+    place.hil(run).env("CARGO_TARGET_DIR", builds()).end().exits(1).prints(&[
+        "***ERROR*** A stack overflow in task",
+        "Backtrace: 0x",
+        "repro        mcp-hil run --dut host:",
+    ]);
+    // The program that has ended was started again for this case.
+    let report = place.report();
+    let close = report["cases"].as_array().unwrap().iter().find(|c| c["case"] == "session/close");
+    assert_eq!(close.unwrap()["verdict"], "pass");
+}
+
+#[test]
+fn what_a_build_lacks_is_named() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    place.write("CMakeLists.txt", "set(PROJECT_VER \"2.4.2\")\n");
+    for file in ["main/mcp_server.cc", "main/application.cc", "main/idf_component.yml"] {
+        place.write(file, "");
+    }
+    let build = |more: &[&str]| {
+        let args = ["firmware", "host"].iter().chain(more);
+        place.hil(args).env("CARGO_TARGET_DIR", place.path("builds"))
+    };
+    let lacking = build(&[]).end().exits(3);
+    assert!(lacking.stderr.contains("component 78/esp-ml307 is missing"), "{lacking}");
+    assert!(lacking.stderr.contains("idf.py reconfigure"), "{lacking}");
+    let board = build(&["--board", "toaster"]).end().exits(3);
+    assert!(board.stderr.contains("expected plain, lamp, display or camera"), "{board}");
+    let bare = build(&[]).env("PATH", "/nowhere").end().exits(3);
+    assert!(bare.stderr.contains("`cmake` does not start"), "{bare}");
+    assert!(bare.stderr.contains("apt-get install cmake g++ make"), "{bare}");
+}
+
+#[test]
+fn what_is_no_firmware_is_refused() {
+    let place = Place::new();
+    let empty = place.hil(["run", "--dut", "host:."]).end().exits(2);
+    assert!(empty.stderr.contains("expected a file `main/mcp_server.cc`"), "{empty}");
+    let native = place.hil(["run", "--dut", "native", "--host-sanitize"]).end().exits(2);
+    assert!(native.stderr.contains("expected a device `host:<folder>`"), "{native}");
+    place.write("d.toml", "name = \"d\"\ntarget = \"native\"\n[host]\nboard = \"lamp\"\n");
+    let file = place.hil(["run", "--dut", "d.toml"]).end().exits(2);
+    assert!(file.stderr.contains("`[host]` with `target = \"native\"`"), "{file}");
+}
+
+/// Everything that genuine firmware does differently is known and has its reason in the baseline.
+#[test]
+fn genuine_firmware_has_known_failures_only() {
+    let Some(source) = std::env::var_os("XIAOZHI_SOURCE") else {
+        missing::XIAOZHI.is_missing("a checkout of genuine firmware is judged there");
+        return;
+    };
+    let place = Place::new();
+    let dut = format!("host:{}", source.to_string_lossy());
+    let baseline = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/baselines/xiaozhi-2.4.toml");
+    let run = ["run", "--dut", &dut, "--transport", "both", "--baseline", baseline];
+    place.hil(run).env("CARGO_TARGET_DIR", builds()).end().exits(0);
+}
