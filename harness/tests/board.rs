@@ -140,8 +140,11 @@ impl Board {
             true => (Some("--stock"), Stdio::piped()),
             false => (None, Stdio::null()),
         };
+        // One that was unplugged while the last case ran would have spoilt nothing but that.
+        let delay_ms = if self.manner.ends_at.is_some() { "5" } else { "0" };
         let mut device = Command::new(native())
             .args(life)
+            .args(["--delay-ms", delay_ms])
             .env("MCP_HIL_OTA_URL", &self.ota_url)
             .stdin(button)
             .stdout(Stdio::piped())
@@ -189,6 +192,8 @@ impl Board {
                         say(&port, POWER_ON);
                     }
                     boot.iter().for_each(|line| say(&port, line));
+                    // The rest of what the dead one said is no console of this life.
+                    return;
                 }
             }
         });

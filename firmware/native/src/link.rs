@@ -201,9 +201,11 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Whether nothing has come in time.
+/// Whether nothing has come in time. A program that was stopped while it waited, and goes on, is interrupted.
 fn is_early(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
 
 pub(crate) fn system_code(error: &io::Error) -> i32 {

@@ -66,6 +66,20 @@ fn a_session_from_the_handshake_to_the_next_one() {
     assert!(!bench.device.console().iter().any(|line| line.contains("t0ken")));
 }
 
+/// As a machine that is suspended does it to its programs, and a debugger.
+#[test]
+fn a_program_that_was_stopped_and_goes_on_keeps_its_connection() {
+    let bench = Bench::start(&[]);
+    let mut link = bench.accept(PATIENCE).expect("the device dials");
+    link.greet("s");
+    for id in 1..=20 {
+        assert!(link.request(id, "ping", &json!({})).get("result").is_some(), "{id}");
+        // It waits for the next message, as a rule, when the signal arrives.
+        bench.device.signal("STOP");
+        bench.device.signal("CONT");
+    }
+}
+
 #[test]
 fn reboot_answers_prints_the_banner_and_comes_back() {
     let bench = Bench::start(&[]);

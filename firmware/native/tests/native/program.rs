@@ -45,6 +45,13 @@ impl Program {
         writeln!(input, "{line}").expect("the device reads");
     }
 
+    /// Sends it a signal: `STOP`, `CONT`, ...
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(done.is_ok_and(|done| done.success()), "{name}");
+    }
+
     /// The console so far.
     pub(crate) fn console(&self) -> Vec<String> {
         self.console.lock().expect("not poisoned").clone()
