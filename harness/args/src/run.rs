@@ -182,7 +182,7 @@ pub struct RunArgs {
     pub connect_deadline: Option<Duration>,
 
     /// How long to wait for the device to reconnect by itself when its connection was closed
-    /// [default: 3s; 65s over MQTT]
+    /// [default: 11s, or 3s for the reference device; 65s over MQTT]
     #[arg(long, value_name = "TIME", alias = "redial-deadline", value_parser = duration, allow_negative_numbers = true, help_heading = "Connection")]
     pub reconnect_deadline: Option<Duration>,
 

@@ -147,10 +147,11 @@ impl Plan {
 
     /// How long the device may take to connect again by itself after a drop. Stock devices try
     /// again after ten seconds over MQTT and at last after sixty (device-protocol 3.1); over
-    /// WebSocket those that come back by themselves do so soon.
+    /// WebSocket other clients often rest for five or ten. The reference device does not.
     pub fn redial_deadline(&self, transport: Transport) -> Duration {
         self.redial_deadline.unwrap_or(match transport {
-            Transport::WebSocket => Duration::from_secs(3),
+            Transport::WebSocket if self.dut.is_reference() => Duration::from_secs(3),
+            Transport::WebSocket => Duration::from_secs(11),
             Transport::Mqtt => Duration::from_secs(65),
         })
     }
