@@ -57,6 +57,19 @@ fn one_defect_is_one_cause_and_its_command_shows_it() {
     assert!(!place.path("target/mcp-hil/latest/again").exists());
 }
 
+/// Who looks at no version answers `JSONRPC` as well, and who looks at no cursor one of U+0000: neither is told of that.
+#[test]
+fn what_a_device_ignores_altogether_is_not_told_for_its_spelling() {
+    for (mutant, cases, broken) in [
+        ("version-unchecked", "jsonrpc/", "jsonrpc.version-checked"),
+        ("cursor-unknown-first-page", "jsonrpc/nul-in-name", "list.cursor-unknown-refused"),
+    ] {
+        let found = causes(&Place::new(), &["--strict", "--mutant", mutant, "--only", cases]);
+        let slugs: Vec<String> = found.iter().flat_map(self::broken).collect();
+        assert_eq!(slugs, [broken], "{mutant}");
+    }
+}
+
 /// The fortieth message is too much for it, and no case has so many.
 #[test]
 fn a_command_names_the_cases_that_are_needed_before() {

@@ -524,7 +524,8 @@ fn renamed(context: &Context, tool: &Tool, argument: &Argument) -> Option<BoxedS
             .prop_map(move |name| {
                 let mut arguments = rest.clone();
                 arguments.extend(object(&name, value.clone()));
-                let message = refusal(call(&tool.name, arguments.into()), Id::ArgumentsNameCase);
+                let message = refusal(call(&tool.name, arguments.into()), Id::ArgumentsNameCase)
+                    .like("missing-argument");
                 before.iter().cloned().chain([message]).collect()
             })
             .boxed(),

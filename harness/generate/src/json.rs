@@ -346,7 +346,8 @@ fn unlike() -> BoxedStrategy<Step> {
     one_of(vec![
         cased(json!({"jsonrpc": "2.0", "METHOD": "tools/list", "params": {}, "id": "${id}"})),
         cased(json!({"jsonrpc": "2.0", "Method": "tools/list", "params": {}, "id": "${id}"})),
-        cased(json!({"JSONRPC": "2.0", "method": "tools/list", "params": {}, "id": "${id}"})),
+        cased(json!({"JSONRPC": "2.0", "method": "tools/list", "params": {}, "id": "${id}"}))
+            .like("without-version"),
         response(json!({"jsonrpc": "2.0", "id": "${id}", "result": {}})),
         response(
             json!({"jsonrpc": "2.0", "id": "${id}", "result": {"tools": [], "nextCursor": "x"}}),

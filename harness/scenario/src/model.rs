@@ -58,7 +58,7 @@ pub struct Step {
 
 /// Names of the controls that the project's own cases have. A generated input, or a single case, may refer to one
 /// that was carried out in another.
-pub const CONTROLS: [&str; 8] = [
+pub const CONTROLS: [&str; 9] = [
     "above-maximum",
     "fraction",
     "missing-argument",
@@ -67,6 +67,7 @@ pub const CONTROLS: [&str; 8] = [
     "string-for-integer",
     "unknown-method",
     "unknown-tool",
+    "without-version",
 ];
 
 /// What a step does.

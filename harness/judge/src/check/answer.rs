@@ -250,7 +250,7 @@ pub(crate) fn judge_wrong_id(unmatched: &Unmatched, open: &Open, sink: &mut Sink
     };
     let proof = Evidence {
         sent: Some(open.text.to_string()),
-        ..evidence(expected, format!("id {}: {}", unmatched.id, unmatched.text), unmatched.seq)
+        ..evidence(expected, format!("{}: {}", unmatched.shown_id(), unmatched.text), unmatched.seq)
     };
     let (case, step) = (open.case.clone(), open.step.clone());
     // Who takes an id that others refuse has to give it back as it is (JSON-RPC 2.0, 5).

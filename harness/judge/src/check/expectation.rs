@@ -148,6 +148,7 @@ impl Judge<'_> {
             };
             // The code of an error, say, is not what a variation has in common with its control.
             let holds = match expect.answer {
+                Some(Answer::Any) if !expect.parts.is_empty() => judged.as_ref().map(Result::is_ok),
                 Some(answer) => Some(self.kind(answer, at, reply).is_ok()),
                 None if expect.parts.is_empty() => None,
                 None => judged.as_ref().map(Result::is_ok),

@@ -15,6 +15,7 @@ use mcp_hil_core::conversation::FIRST_ID;
 use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::step;
 use mcp_hil_core::transcript::What;
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::narrows_to;
 use mcp_hil_scenario::{Action, Case, Step};
@@ -35,6 +36,14 @@ impl Unmatched {
     /// Whether the id is one of those that the harness gives.
     fn is_numbered(&self) -> bool {
         self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
+    }
+
+    /// Its id, for people.
+    pub(super) fn shown_id(&self) -> String {
+        match self.id.is_null() && !self.text.contains(r#""id""#) {
+            true => "no id".to_owned(),
+            false => format!("id {}", self.id),
+        }
     }
 }
 
@@ -135,7 +144,10 @@ impl Judge {
     fn unasked(&mut self, unmatched: Unmatched) {
         let here = (self.sink.case.clone(), None);
         let (requirement, expected, (case, step)) = match unmatched.earlier {
-            Some(earlier) if earlier.link != self.link.number() => {
+            Some(earlier)
+                if earlier.link != self.link.number()
+                    && self.link.transport() == Transport::WebSocket =>
+            {
                 (Id::SessionNoStaleAnswer, "no answer of an earlier session", here)
             }
             Some(Settled { case, step, .. }) => {

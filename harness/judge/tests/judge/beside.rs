@@ -198,6 +198,26 @@ fn each_deviation_of_the_body_is_found(
     assert_eq!(Play::new().http(exchange).broken("bootstrap."), [broken]);
 }
 
+#[rstest]
+#[case::in_a_browser(None, true, &[])]
+#[case::on_a_chip(Some(16_777_216), true, &["bootstrap.partitions"])]
+#[case::with_a_table(None, false, &[])]
+fn only_flash_memory_has_partitions(
+    #[case] flash_size: Option<u64>,
+    #[case] lacks_table: bool,
+    #[case] broken: &[&str],
+) {
+    let (mut exchange, mut body) = (bootstrap(), body());
+    if let Some(bytes) = flash_size {
+        body["flash_size"] = json!(bytes);
+    }
+    if lacks_table {
+        body.as_object_mut().unwrap().remove("partition_table");
+    }
+    exchange.body = Some(Frame::Text(body.to_string()));
+    assert_eq!(Play::new().http(exchange).broken("bootstrap."), broken);
+}
+
 #[test]
 fn what_is_said_later_is_compared_once() {
     let mut play = Play::new();
