@@ -6,6 +6,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A process that is being started has all that its parent has open, until it becomes the program that it is to be:
+/// who is seen only once is none that reads the port.
+const SECOND_LOOK: Duration = Duration::from_millis(50);
 
 /// A process that has a port open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,12 +39,17 @@ pub fn users_of(port: &Path, known: &[u32]) -> Vec<User> {
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let mut users: Vec<User> = processes
+    let mut pids: Vec<u32> = processes
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter(|pid| !own.contains(pid) && !known.contains(pid))
         .filter(|pid| uses(*pid, &port))
-        .map(|pid| User { pid, program: program(pid) })
         .collect();
+    if !pids.is_empty() {
+        std::thread::sleep(SECOND_LOOK);
+        pids.retain(|pid| uses(*pid, &port));
+    }
+    let mut users: Vec<User> =
+        pids.into_iter().map(|pid| User { pid, program: program(pid) }).collect();
     users.sort_by_key(|user| user.pid);
     users
 }
