@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::command::Command;
-use crate::context::Context;
+use crate::context::{Context, Kind};
 use crate::others::Others;
 use crate::parts::mixed;
 use crate::steps::StepExt as _;
@@ -82,7 +82,7 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
     let mut nameless =
         vec![(SET_VOLUME, json!({"volume": 65})), (SET_VOLUME, json!({"volume": 0}))];
     if can_step(context) {
-        kinds.extend(level_steps());
+        kinds.extend(level_steps(greatest_step(context)));
         nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
     }
     if mutes {
@@ -117,14 +117,14 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
 }
 
 /// Steps up and down: between the bounds, to them and beyond, and by odd numbers.
-fn level_steps() -> [BoxedStrategy<Vec<Command>>; 5] {
-    let by = || proptest::option::of(prop_oneof![1..=10_i64, 1..=100_i64]);
+fn level_steps(greatest: i64) -> [BoxedStrategy<Vec<Command>>; 5] {
+    let by = move || proptest::option::of(prop_oneof![1..=greatest.min(10), 1..=greatest]);
     // To the bound exactly, and beyond it.
-    let up = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
-        vec![Command::Set(100 - by), Command::Up(Some((by + more * 5).min(100)))]
+    let up = (1..=greatest, 0..=3_i64).prop_map(move |(by, more)| {
+        vec![Command::Set(100 - by), Command::Up(Some((by + more * 5).min(greatest)))]
     });
-    let down = (1..=100_i64, 0..=3_i64).prop_map(|(by, more)| {
-        vec![Command::Set(by), Command::Down(Some((by + more * 5).min(100)))]
+    let down = (1..=greatest, 0..=3_i64).prop_map(move |(by, more)| {
+        vec![Command::Set(by), Command::Down(Some((by + more * 5).min(greatest)))]
     });
     let odd = one_of(vec![0, 101, 266, 300, 65_546, i64::from(i32::MAX)]);
     let odd =
@@ -158,6 +158,18 @@ pub(super) fn missing(context: &Context) -> Vec<&'static str> {
 
 fn can_step(context: &Context) -> bool {
     context.can("volume.step") && context.callable(UP) && context.callable(DOWN)
+}
+
+/// The greatest step that both tools take by their schemas; 100 where they state none.
+fn greatest_step(context: &Context) -> i64 {
+    let tools = context.tools().iter().filter(|tool| tool.name == UP || tool.name == DOWN);
+    let arguments = tools.flat_map(|tool| &tool.arguments);
+    let greatest =
+        arguments.filter(|argument| argument.name == "step").filter_map(|step| match step.kind {
+            Kind::Integer { maximum, .. } => maximum,
+            _ => None,
+        });
+    greatest.min().unwrap_or(100).clamp(1, 100)
 }
 
 fn can_mute(context: &Context) -> bool {

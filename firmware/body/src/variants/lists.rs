@@ -70,6 +70,14 @@ pub(super) const VARIANTS: &[Row] = rows! {
             .answer(|payload| if payload.get("error").is_some() {
                 *payload = result(&payload["id"], json!({"tools": []}));
             });
+    "steps-limited": "The volume takes steps of at most 50 percent, and the schema says so."
+        => tools(|tool| if let Some(step) = tool.pointer_mut("/inputSchema/properties/step") {
+            step["maximum"] = json!(50);
+        })
+        .on_argument(|property, value| {
+            let is_refused = property.name == "step" && value.as_i64().is_some_and(|step| step > 50);
+            Some(if is_refused { json!("more than 50") } else { value })
+        });
     "schemas-as-stock":
         "Arguments have no description and tools without arguments no `properties`."
         => tools(|tool| {

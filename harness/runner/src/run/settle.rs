@@ -4,10 +4,12 @@
 //! A reading that is as expected needs no second one; any other is repeated until it is, or until the
 //! device shows the same for a while. All readings are in the transcript, and the judge takes the last one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{STATUS_TOOL, only_reads};
+use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::Role;
@@ -52,6 +54,8 @@ pub(super) struct Settling {
     takes: Duration,
     /// Whether what is read proves nothing: a smaller input is tried.
     pub(super) is_hurried: bool,
+    /// What a message was seen to change twice, against which requirement: the next of the kind is no riddle.
+    confirmed: BTreeSet<(Id, Vec<String>)>,
 }
 
 impl Settling {
@@ -200,6 +204,10 @@ impl Session {
         let settings = self.settings_at(&before);
         let differing = self.differing(&before, &after);
         let dims = differing == [BRIGHTNESS];
+        let kind = step.unchanged.map(|requirement| (requirement, differing.clone()));
+        if kind.as_ref().is_some_and(|kind| self.settling.confirmed.contains(kind)) {
+            return Exchange::Settled;
+        }
         if differing.is_empty() || settings.is_none() || !(self.settling.stirred_before || dims) {
             return Exchange::Settled;
         }
@@ -240,9 +248,13 @@ impl Session {
             Exchange::Settled | Exchange::Ignored => {}
             other => return other,
         }
-        match self.read_after(&self.judge.settled(&before), &after).await {
+        let before = self.judge.settled(&before);
+        match self.read_after(&before, &after).await {
             Exchange::Settled => {}
             other => return other,
+        }
+        if self.differing(&before, &after) == differing {
+            self.settling.confirmed.extend(kind);
         }
         // The steps that follow count on what earlier ones had set, not on what was caught on its way there.
         self.put_back(&left, &beside(&at, StepKind::Left)).await;
