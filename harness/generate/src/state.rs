@@ -70,6 +70,14 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .boxed()
 }
 
+/// How many inputs it takes until each kind of command has led one.
+pub(super) fn inputs(context: &Context) -> u32 {
+    match context.has_volume() {
+        true => u32::try_from(kinds(context).len()).unwrap_or(u32::MAX),
+        false => 0,
+    }
+}
+
 /// What a case is put together from, as far as this device can do it.
 fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
     let (mutes, others) = (can_mute(context), Others::of(context));
@@ -204,7 +212,10 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
         ),
         (theme, vec![Theme("light"), Theme("mcp-hil"), Theme("dark"), Theme("mcp-hil")]),
         (redials && theme, vec![Theme("dark"), Redial, Theme("light"), Redial]),
+        (theme && lights, vec![Brightness(40), Theme("light"), Brightness(60), Theme("dark")]),
         (lamp && lights, vec![Light(true), Brightness(40), Light(false), Brightness(60)]),
+        // States, not changes: on twice is on.
+        (lamp, vec![Light(true), Light(false), Light(false), Light(true), Light(true)]),
         (redials && lamp, vec![Light(true), Redial, Light(false), Redial]),
     ];
     let able = all.into_iter().filter(|(able, _)| *able);

@@ -87,6 +87,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             let text = r#"{"session_id":"","type":"error","message":"unknown type"}"#;
             instead(Act::Send(Frame::Text(text.into())), hands)
         });
+    "envelope-unknown-type-refused":
+        "A message of unknown type is answered with an error, its id null."
+        => unknown_type(|_, hands| {
+            hands.send_payload(&error(&Value::Null, -32600, "Unknown type"));
+            Flow::Drop
+        });
     "envelope-unknown-type-executed": "The payload of a message of unknown type is executed."
         => unknown_type(|envelope, _| {
             set(envelope, "type", "mcp");

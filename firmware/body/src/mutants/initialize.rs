@@ -63,6 +63,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
             hands.send_payload(&error(get(payload, "id"), -32602, "already initialized"));
             Flow::Drop
         });
+    "initialize-repeat-other-name": "Each initialize names another server." => {
+        let mut number = 0;
+        results(move |result| {
+            number += 1;
+            result["serverInfo"]["name"] = json!(format!("server {number}"));
+        })
+    };
     "initialize-repeat-unanswered": "A second initialize on one connection is not answered."
         => repeated(2, |_, _| Flow::Drop);
     "initialize-repeat-hangs": "After a second initialize nothing is answered." => {
@@ -107,7 +114,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
 };
 
 /// Edits the results.
-fn results(edit: fn(&mut Value)) -> Defect {
+fn results(edit: impl FnMut(&mut Value) + 'static) -> Defect {
     method("initialize").result(edit)
 }
 

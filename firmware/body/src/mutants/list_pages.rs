@@ -24,6 +24,23 @@ pub(super) const MUTANTS: &[Row] = rows! {
             tools_of(result).splice(0..0, before);
         })
     };
+    "page-cursor-refused": "The cursor of the last page is refused, and that page is never seen." => {
+        let last = Rc::new(RefCell::new(None));
+        let refused = Rc::clone(&last);
+        pages(move |_, result| {
+            if let Some(cursor) = result.get("nextCursor") {
+                *last.borrow_mut() = Some(cursor.clone());
+            }
+        })
+        .on_method("tools/list", move |payload, hands| {
+            let cursor = &get(payload, "params")["cursor"];
+            let is_given = cursor.is_string() && Some(cursor) == refused.borrow().as_ref();
+            reply_if(is_given, payload, hands, |id| error(id, -32602, "Invalid cursor"))
+        })
+    };
+    "page-cursor-null-unanswered": "A cursor that is null is waited for."
+        => when(|request| request.method() == "tools/list" && request.params().get("cursor") == Some(&Value::Null))
+            .unanswered();
     "page-last-missing": "The last page is never reached: the one before it has no nextCursor."
         => pages(|request, result| if !request.cursor().is_empty() {
             remove(result, "nextCursor");

@@ -36,6 +36,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => without_id(|method| method == CANCELLED, |hands| hands.act(Act::Panic));
     "notification-cancelled-hangs": "notifications/cancelled for no request waits for it forever."
         => without_id(|method| method == CANCELLED, |hands| hands.act(Act::Hang));
+    "notification-cancelled-swallows-next":
+        "notifications/cancelled ends the next request, whichever request it names." => {
+        let mut cancelled = false;
+        payloads_lost(move |payload| {
+            core::mem::replace(&mut cancelled, method_of(payload) == CANCELLED)
+        })
+    };
     "call-without-id-answered": "A call without id is executed and answered with id null."
         => with_own_id(|answer| {
             if is_own(answer) {

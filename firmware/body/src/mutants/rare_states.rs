@@ -32,6 +32,19 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => after_brightness(|board| board.speaker.muted = false);
     "brightness-switches-light": "set_brightness below the middle switches the light off."
         => after_brightness(|board| board.light.on &= board.screen.brightness >= 50);
+    "theme-sets-brightness": "set_theme selects the brightness that goes with the theme."
+        => defect().on_answer(|cause, payload, hands| {
+            if cause.tool() == THEME && payload.get("result").is_some() {
+                hands.device.board_mut().screen.brightness = 75;
+            }
+            Flow::Pass
+        });
+    "light-off-toggles": "turn_off switches a light on that is off."
+        => defect().on_call(|params, hands| {
+            if params["name"] == "self.led.turn_off" && !hands.device.board_mut().light.on {
+                params["name"] = json!("self.led.turn_on");
+            }
+        });
     "refusal-ends-mute": "A level that is refused ends the mute."
         => refused(SET, |board| board.speaker.muted = false);
     "refusal-loses-theme": "A theme that is refused selects the dark one."

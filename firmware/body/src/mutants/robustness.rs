@@ -4,6 +4,10 @@ use crate::rows::prelude::*;
 
 pub(super) const MUTANTS: &[Row] = rows! {
     "garbage-hangs": "Text that is not JSON stops the message loop." => texts(is_no_json, Act::Hang);
+    "garbage-swallows-next": "The request behind text that is not JSON is lost." => {
+        let mut garbage = false;
+        texts_lost(move |text| core::mem::replace(&mut garbage, is_no_json(text)))
+    };
     "garbage-panics": "Text that is not JSON reads a null pointer." => texts(is_no_json, Act::Panic);
     "garbage-disconnects": "Text that is not JSON ends the connection."
         => texts(is_no_json, Act::Disconnect);

@@ -23,12 +23,17 @@ const LONGEST_BOOT_MS: u64 = 10_000;
 /// In how many cases the boot after a cable was put back may show: that of the connection, and the next.
 const CASES_OF_A_LATE_BOOT: u8 = 2;
 
+/// For how many cases after the connection the console may lag behind with what it shows of the start.
+const CASES_OF_A_LATE_START: u32 = 20;
+
 /// What the console has shown.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     attached: bool,
     /// Boots that are expected: one for each start by the harness.
     boots_due: u32,
+    /// How many cases began since the device connected.
+    cases_since: u32,
     /// A boot has shown itself, and the application has not started since.
     booting: bool,
     /// The same, and it was a start by the harness of which only the clock has told.
@@ -129,13 +134,14 @@ pub(crate) fn is_boot(line: &str) -> bool {
 impl Watch {
     pub(crate) fn begin_case(&mut self) {
         self.late_boot = self.late_boot.saturating_sub(1);
+        self.cases_since = self.cases_since.saturating_add(1);
         self.crashed = false;
         self.browned_out = false;
     }
 
     /// The harness started the target.
     pub(crate) fn restarted(&mut self) {
-        self.boots_due = 1;
+        (self.boots_due, self.cases_since) = (1, 0);
         if std::mem::take(&mut self.boot_owed) {
             // The cable has caused one more, which a busy host may read after it has started the device.
             self.late_boot = CASES_OF_A_LATE_BOOT;
@@ -183,10 +189,12 @@ impl Watch {
         if self.taken && std::mem::take(&mut self.boot_owed) && self.boots_due == 0 {
             self.late_boot = CASES_OF_A_LATE_BOOT;
         }
+        if std::mem::take(&mut self.starting) {
+            self.cases_since = 0;
+        }
         self.powerless = false;
         self.taken = false;
         self.doubtful = false;
-        self.starting = false;
     }
 
     /// Whether the supply broke down, or the bench took the device away, since it has connected: what it
@@ -303,10 +311,12 @@ impl Watch {
         if goes_on {
             return;
         }
-        if std::mem::take(&mut self.boots_due) > 0 {
+        let by_itself = matches!(sign, Sign::Rom(Cause::Software | Cause::Watchdog));
+        // A start that the console did not show excuses no later boot of another kind.
+        let is_of_start = self.cases_since < CASES_OF_A_LATE_START || !by_itself;
+        if std::mem::take(&mut self.boots_due) > 0 && is_of_start {
             return;
         }
-        let by_itself = matches!(sign, Sign::Rom(Cause::Software | Cause::Watchdog));
         if std::mem::take(&mut self.late_boot) == 0 || by_itself {
             self.unexpected(sign, seq, line, sink);
         }

@@ -377,6 +377,11 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
             continue;
         };
         let Some(result) = payload.get("result") else {
+            sink.step = Some(step.clone());
+            sink.test(Id::ListTerminates, page == 0, || {
+                let received = Value::Object(payload.clone()).to_string();
+                evidence("the page of the nextCursor before it", received, answer.entry.seq)
+            });
             continue;
         };
         let tools = result.get("tools").and_then(Value::as_array);

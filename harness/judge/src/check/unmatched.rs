@@ -67,7 +67,19 @@ impl Judge {
             .filter(sent)
             .filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned())
             .collect();
+        let is_hard =
+            |open: &Open| area || open.step.as_ref().is_some_and(|step| hard.contains(step));
+        let soft: Vec<&Open> = left.iter().filter(|open| !is_hard(open)).collect();
+        let mut regular = self.refused_one_by_one(&soft);
         for unmatched in std::mem::take(&mut self.unmatched) {
+            if let Some(at) = regular.iter().position(|(refusal, _)| *refusal == unmatched.seq) {
+                let (_, asked) = regular.swap_remove(at);
+                if let Some(at) = left.iter().position(|open| open.seq == asked) {
+                    let open = left.remove(at);
+                    self.wrong_id(&unmatched, &open);
+                    continue;
+                }
+            }
             let refuses = unmatched.id.is_null() && unmatched.is_error;
             // An error with id null belongs to a request or to what has no usable id; anything
             // else first of all to a good request that is missing its answer. Of several, the
@@ -130,6 +142,24 @@ impl Judge {
                 None => self.unasked(unmatched),
             }
         }
+    }
+
+    /// Errors with id null that came behind one message each that owes silence, before the fence of that message
+    /// was answered, with the messages: two of them in one case are no late refusals of something else.
+    fn refused_one_by_one(&self, left: &[&Open]) -> Vec<(u64, u64)> {
+        let pairs = left
+            .iter()
+            .filter(|open| matches!(open.duty.owes, Owes::Silence(_)))
+            .filter_map(|open| {
+                let done = self.log.done_with(open.step.as_deref()?, true)?;
+                let within = |one: &&Unmatched| {
+                    one.id.is_null() && one.is_error && (open.seq..done).contains(&one.seq)
+                };
+                let mut refusals = self.unmatched.iter().filter(within);
+                refusals.next().filter(|_| refusals.next().is_none()).map(|one| (one.seq, open.seq))
+            });
+        let pairs: Vec<_> = pairs.collect();
+        if pairs.len() < 2 { Vec::new() } else { pairs }
     }
 
     fn wrong_id(&mut self, unmatched: &Unmatched, open: &Open) {

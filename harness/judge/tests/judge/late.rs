@@ -224,6 +224,31 @@ fn the_second_fence_counts_as_much_as_the_first() {
 }
 
 #[test]
+fn a_request_that_is_lost_behind_each_of_two_messages_is_the_devices_doing() {
+    let lost = |play: &mut Play, step: &str, id: u64| {
+        play.enter(step, garbage());
+        play.ask(&beside(step, StepKind::Fence), id, "ping", &json!({}))
+            .mark(&beside(step, StepKind::Fence), Mark::NoAnswer { waited_ms: 5 })
+            .ask(&beside(step, StepKind::FenceAgain), id + 1, "ping", &json!({}))
+            .answer(id + 1, &json!({}));
+    };
+    let mut play = Play::new();
+    lost(&mut play, "0", 7);
+    assert_eq!(told(&play.end(None).judgements), [""; 0], "a bench may lose one");
+    lost(&mut play, "0", 17);
+    lost(&mut play, "1", 27);
+    let twice = play.end(None);
+    assert_eq!(told(&twice.judgements), ["jsonrpc.answer-required"]);
+    // They come late, which is no loss.
+    play.answer(17, &json!({})).answer(27, &json!({}));
+    assert_eq!(play.end(None).withdrawn, twice.judgements);
+}
+
+fn garbage() -> What {
+    What::Sent { role: Role::Stimulus, frame: Frame::Text("{".into()) }
+}
+
+#[test]
 fn the_second_attempt_at_a_case_is_what_counts_when_it_went_well() {
     let set = case(
         "  - call: {tool: t, arguments: {volume: 1}}\n    expect: {requirement: volume.set, answer: result}\n",
