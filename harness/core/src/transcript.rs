@@ -110,6 +110,9 @@ pub enum What {
         by: Party,
         /// How.
         why: String,
+        /// Whether the device took leave as its transport asks: with a Close frame, or with DISCONNECT.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        orderly: bool,
         /// The rule of the transport that the device broke by it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         breach: Option<Breach>,
@@ -406,7 +409,12 @@ mod tests {
         let entries = [
             What::Sent { role: Role::Stimulus, frame: Frame::Text("{\"a\":\"ä\n\"}".into()) },
             What::Received { frame: Frame::NotUtf8(vec![0x7b, 0xff]) },
-            What::LinkDown { by: Party::Device, why: "closed".into(), breach: None },
+            What::LinkDown {
+                by: Party::Device,
+                why: "closed".into(),
+                orderly: false,
+                breach: None,
+            },
             What::Mark { mark: Mark::NoAnswer { waited_ms: 10 } },
             What::Mark { mark: Mark::SecondAttempt },
             What::Mark { mark: Mark::Facts(Box::default()) },

@@ -45,7 +45,7 @@ pub enum LinkLost {
     /// The device ended the connection, in the way that the text says.
     #[error("{0}")]
     Closed(String),
-    /// The device ended the WebSocket connection with a Close frame, as the text says.
+    /// The device took leave first, with a Close frame over WebSocket or DISCONNECT over MQTT, as the text says.
     #[error("{0}")]
     Goodbye(String),
     /// The device sent a message beyond the limit

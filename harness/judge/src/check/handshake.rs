@@ -51,6 +51,8 @@ pub(crate) struct LinkState {
     dropped: bool,
     /// The harness has closed the link with a Close frame, or is about to.
     closed: bool,
+    /// The harness has said goodbye to the session over MQTT, and no other began since.
+    dismissed: bool,
 }
 
 impl LinkState {
@@ -185,6 +187,12 @@ impl LinkState {
         self.dropped = by == Party::Harness && !self.closed;
     }
 
+    /// Whether the harness has said goodbye to the session over MQTT: copies of the document differ on whether the
+    /// device leaves its broker then.
+    pub(crate) fn was_dismissed(&self) -> bool {
+        self.dismissed
+    }
+
     /// The harness says goodbye with a Close frame. Who takes leave then, for good, does nothing wrong.
     pub(crate) fn closing(&mut self) {
         self.closed = true;
@@ -205,6 +213,7 @@ impl LinkState {
     pub(crate) fn server_hello(&mut self, seq: u64, sink: &mut Sink) {
         self.server_hello = Some(seq);
         self.knows_session = false;
+        self.dismissed = false;
         if self.transport == Transport::Mqtt {
             // It is an answer to the device's own; MCP needs none (device-protocol 3.2).
             return;
@@ -351,6 +360,7 @@ impl LinkState {
         let ours = session.is_none_or(|session| session == self.session_id);
         if self.transport == Transport::Mqtt && ours {
             self.server_hello = None;
+            self.dismissed |= session.is_some();
         }
     }
 

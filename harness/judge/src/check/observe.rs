@@ -40,7 +40,10 @@ impl Judge {
             }
             What::Console { line } => return self.console_line(seq, line),
             What::LinkUp { .. } => self.link_up(seq, &logged.entry.what),
-            What::LinkDown { by, why, breach } => self.link_down(seq, *by, why, *breach),
+            What::LinkDown { by, why, orderly, breach } => {
+                let excused = *orderly && self.link.was_dismissed();
+                self.link_down(seq, *by, why, *breach, excused);
+            }
             What::Mqtt { note } => {
                 self.mqtt.note(note, seq, &mut self.sink);
                 return match note {
@@ -102,13 +105,14 @@ impl Judge {
         self.vision.knows(headers);
     }
 
-    fn link_down(&mut self, seq: u64, by: Party, why: &str, breach: Option<Breach>) {
+    fn link_down(&mut self, seq: u64, by: Party, why: &str, breach: Option<Breach>, excused: bool) {
         self.link.down(by);
         self.mqtt.link_down();
         self.channel.unsettled();
         if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
             mqtt::judge_breach(breach, why, seq, &mut self.sink);
-        } else if by == Party::Device && !self.restarting && !self.console.is_excused() {
+        } else if by == Party::Device && !self.restarting && !self.console.is_excused() && !excused
+        {
             let kept = self.link.kept();
             self.sink.test(kept, false, || evidence("the connection stays open", why, seq));
         }

@@ -67,19 +67,10 @@ impl Judge {
             .filter(sent)
             .filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned())
             .collect();
-        let is_hard =
-            |open: &Open| area || open.step.as_ref().is_some_and(|step| hard.contains(step));
-        let soft: Vec<&Open> = left.iter().filter(|open| !is_hard(open)).collect();
-        let mut regular = self.refused_one_by_one(&soft);
+        if !area {
+            self.pair_refused_one_by_one(&mut left, &hard);
+        }
         for unmatched in std::mem::take(&mut self.unmatched) {
-            if let Some(at) = regular.iter().position(|(refusal, _)| *refusal == unmatched.seq) {
-                let (_, asked) = regular.swap_remove(at);
-                if let Some(at) = left.iter().position(|open| open.seq == asked) {
-                    let open = left.remove(at);
-                    self.wrong_id(&unmatched, &open);
-                    continue;
-                }
-            }
             let refuses = unmatched.id.is_null() && unmatched.is_error;
             // An error with id null belongs to a request or to what has no usable id; anything
             // else first of all to a good request that is missing its answer. Of several, the
@@ -144,22 +135,30 @@ impl Judge {
         }
     }
 
-    /// Errors with id null that came behind one message each that owes silence, before the fence of that message
-    /// was answered, with the messages: two of them in one case are no late refusals of something else.
-    fn refused_one_by_one(&self, left: &[&Open]) -> Vec<(u64, u64)> {
-        let pairs = left
-            .iter()
-            .filter(|open| matches!(open.duty.owes, Owes::Silence(_)))
-            .filter_map(|open| {
-                let done = self.log.done_with(open.step.as_deref()?, true)?;
-                let within = |one: &&Unmatched| {
-                    one.id.is_null() && one.is_error && (open.seq..done).contains(&one.seq)
-                };
-                let mut refusals = self.unmatched.iter().filter(within);
-                refusals.next().filter(|_| refusals.next().is_none()).map(|one| (one.seq, open.seq))
-            });
-        let pairs: Vec<_> = pairs.collect();
-        if pairs.len() < 2 { Vec::new() } else { pairs }
+    /// Settles errors with id null that came behind one message each that owes silence, before the fence of that
+    /// message was answered: two of them in one case are no late refusals of something else.
+    fn pair_refused_one_by_one(&mut self, left: &mut Vec<Open>, hard: &BTreeSet<Arc<str>>) {
+        let refused = |open: &Open| {
+            let step = open.step.as_ref().filter(|step| !hard.contains(*step))?;
+            let done = self.log.done_with(step, true)?;
+            let within = |one: &&Unmatched| {
+                one.id.is_null() && one.is_error && (open.seq..done).contains(&one.seq)
+            };
+            let mut refusals = self.unmatched.iter().filter(within);
+            refusals.next().filter(|_| refusals.next().is_none()).map(|one| (one.seq, open.seq))
+        };
+        let silent = left.iter().filter(|open| matches!(open.duty.owes, Owes::Silence(_)));
+        let pairs: Vec<_> = silent.filter_map(refused).collect();
+        if pairs.len() < 2 {
+            return;
+        }
+        for (refusal, asked) in pairs {
+            let refusal = self.unmatched.extract_if(.., |one| one.seq == refusal).next();
+            let open = left.extract_if(.., |open| open.seq == asked).next();
+            if let Some((refusal, open)) = refusal.zip(open) {
+                self.wrong_id(&refusal, &open);
+            }
+        }
     }
 
     fn wrong_id(&mut self, unmatched: &Unmatched, open: &Open) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::transcript::{
-    AudioSeen, Entry, HttpEndpoint, HttpExchange, MqttConnect, Role, Upload, What,
+    AudioSeen, Entry, HttpEndpoint, HttpExchange, MqttConnect, Party, Role, Upload, What,
 };
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Outcome;
@@ -333,6 +333,33 @@ fn seen(packets: u64, idle_ms: u64) -> AudioSeen {
 fn goodbye(play: &mut Play, session: &str) {
     let text = json!({"session_id": session, "type": "goodbye"}).to_string();
     play.enter(What::Sent { role: Role::Stimulus, frame: Frame::Text(text) });
+}
+
+#[rstest]
+#[case::without_a_goodbye(None, true, &["liveness.link-kept-mqtt"])]
+#[case::after_our_goodbye(Some("s"), true, &[])]
+#[case::by_a_crash(Some("s"), false, &["liveness.link-kept-mqtt"])]
+#[case::after_a_foreign_goodbye(Some("t"), true, &["liveness.link-kept-mqtt"])]
+fn who_was_dismissed_may_leave_the_broker(
+    #[case] session: Option<&str>,
+    #[case] orderly: bool,
+    #[case] broken: &[&str],
+) {
+    let mut play = Play::new();
+    play.enter(What::LinkUp {
+        transport: Transport::Mqtt,
+        mqtt: None,
+        session_id: "s".into(),
+        path: "/".into(),
+        token_given: false,
+        headers: [].into(),
+    });
+    if let Some(session) = session {
+        goodbye(&mut play, session);
+    }
+    let why = "the link ended".to_owned();
+    play.enter(What::LinkDown { by: Party::Device, why, orderly, breach: None });
+    assert_eq!(play.broken("liveness."), broken);
 }
 
 #[test]

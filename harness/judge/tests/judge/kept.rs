@@ -88,7 +88,12 @@ impl Play {
                 Waits(ms) => self.at_us += ms * 1_000,
                 Redials => self.enter(
                     &step,
-                    What::LinkDown { by: Party::Harness, why: "a test".into(), breach: None },
+                    What::LinkDown {
+                        by: Party::Harness,
+                        why: "a test".into(),
+                        orderly: false,
+                        breach: None,
+                    },
                 ),
             }
         }

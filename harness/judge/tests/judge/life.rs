@@ -28,7 +28,12 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
         let role = Role::Stimulus;
         play.enter(Some("0"), What::Sent { role, frame });
     }
-    let down = What::LinkDown { by: Party::Device, why: "it closed TCP".into(), breach: None };
+    let down = What::LinkDown {
+        by: Party::Device,
+        why: "it closed TCP".into(),
+        orderly: false,
+        breach: None,
+    };
     play.enter(None, down);
     play.play(&BANNER);
     play.link_up();
@@ -168,7 +173,8 @@ fn a_close_frame_is_answered(
         let event = TargetEvent::Exited(how.into());
         play.enter(None, What::Target { event });
     }
-    let down = What::LinkDown { by: Party::Harness, why: "closed".into(), breach: None };
+    let down =
+        What::LinkDown { by: Party::Harness, why: "closed".into(), orderly: false, breach: None };
     play.enter(None, down);
     let how = "as it went".to_owned();
     let mark = Mark::Closed { answered, how };

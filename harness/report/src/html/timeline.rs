@@ -238,7 +238,7 @@ fn told(what: &What) -> (&'static str, String) {
             }
             ("up", text)
         }
-        What::LinkDown { by, why, breach } => {
+        What::LinkDown { by, why, breach, .. } => {
             let who = match by {
                 Party::Harness => "the harness",
                 Party::Device => "the device",

@@ -434,7 +434,12 @@ impl Session {
             self.connection.unacknowledged = 0;
             self.enter(
                 None,
-                What::LinkDown { by: Party::Harness, why: why.to_owned(), breach: None },
+                What::LinkDown {
+                    by: Party::Harness,
+                    why: why.to_owned(),
+                    orderly: false,
+                    breach: None,
+                },
             );
         }
     }
@@ -481,6 +486,7 @@ impl Session {
         let down = What::LinkDown {
             by: Party::Harness,
             why: "the server has closed it with a Close frame".to_owned(),
+            orderly: false,
             breach: None,
         };
         self.enter(None, down);
@@ -494,6 +500,7 @@ impl Session {
         self.connection.link = None;
         self.connection.unacknowledged = 0;
         let why = lost.to_string();
+        let orderly = matches!(lost, LinkLost::Goodbye(_));
         let (by, breach) = match lost {
             // Nobody who reads: the device ended the conversation.
             LinkLost::Closed(_) | LinkLost::Goodbye(_) | LinkLost::Stalled => (Party::Device, None),
@@ -506,7 +513,7 @@ impl Session {
             LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
             LinkLost::Broker(_) => (Party::Bench, None),
         };
-        self.enter(None, What::LinkDown { by, why, breach });
+        self.enter(None, What::LinkDown { by, why, orderly, breach });
     }
 
     fn limit(&mut self, name: &str, value: usize) {
