@@ -59,14 +59,7 @@ impl Judge {
         }
         let hard = case.map(hard_steps).unwrap_or_default();
         let area = self.sink.case.starts_with("robustness/");
-        let sent = |logged: &&Logged| matches!(&logged.entry.what, What::Sent { .. });
-        let mut left: Vec<Open> = self
-            .log
-            .entries
-            .iter()
-            .filter(sent)
-            .filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned())
-            .collect();
+        let mut left = self.left_without_answer();
         if !area {
             self.pair_refused_one_by_one(&mut left, &hard);
         }
@@ -135,8 +128,16 @@ impl Judge {
         }
     }
 
-    /// Settles errors with id null that came behind one message each that owes silence, before the fence of that
-    /// message was answered: two of them in one case are no late refusals of something else.
+    /// What was sent in this case and is without an answer, in the order of sending.
+    fn left_without_answer(&self) -> Vec<Open> {
+        let sent = |logged: &&Logged| matches!(&logged.entry.what, What::Sent { .. });
+        let sent = self.log.entries.iter().filter(sent);
+        sent.filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned()).collect()
+    }
+
+    /// Settles errors with id null that came behind one message each that owes silence, before the
+    /// fence of that message was answered: two of them in one case are no late refusals of
+    /// something else.
     fn pair_refused_one_by_one(&mut self, left: &mut Vec<Open>, hard: &BTreeSet<Arc<str>>) {
         let refused = |open: &Open| {
             let step = open.step.as_ref().filter(|step| !hard.contains(*step))?;
