@@ -92,6 +92,16 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let loaded = if count > 200 { 24_000 } else { 0 };
             loaded + count * 7919 % 6000
         });
+    "console-of-two": "A second chip writes to the console, with a clock of its own." => {
+        let mut lines = 0;
+        defect().console(move |line| {
+            lines += 1;
+            if line.starts_with("I (") && lines % 20 == 0 {
+                *line = format!("{line}\nI ({lines}) coprocessor: awake");
+            }
+            Flow::Pass
+        })
+    };
     "console-coloured": "The lines of the console are coloured, as by older versions."
         => defect().console(|line| {
             *line = format!("\u{1b}[0;32m{line}\u{1b}[0m");

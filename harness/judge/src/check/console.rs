@@ -3,6 +3,7 @@
 mod reset;
 
 use mcp_hil_core::catalogue::RequirementId as Id;
+use std::collections::VecDeque;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -16,6 +17,9 @@ use reset::Cause;
 /// By how many milliseconds the clock of the log goes back at least, when a device has started again.
 /// Lines of two tasks may come in the wrong order, and a starving task prints late.
 const CLOCK_BACK_MS: u64 = 1000;
+
+/// So many log lines are looked at, before the clock went back and after it, to tell a start from a second clock.
+const LINES_OF_A_CLOCK: usize = 3;
 
 /// After so many milliseconds the application has started, whether the console has shown it or not.
 const LONGEST_BOOT_MS: u64 = 10_000;
@@ -57,9 +61,22 @@ pub(crate) struct Watch {
     /// The same, in the running case.
     browned_out: bool,
     crashed: bool,
-    /// Time of the latest log line, in milliseconds since the boot.
-    clock_ms: Option<u64>,
+    /// Times of the latest log lines, in milliseconds since the boot.
+    clock_ms: VecDeque<u64>,
+    /// Where the clock went back, if a few lines ago.
+    back: Option<Back>,
     memory: Memory,
+}
+
+/// A log line of an earlier time than the lines before it: of a device that has started again, or of another
+/// clock (a second chip that writes to the same console). The next lines tell.
+#[derive(Debug)]
+struct Back {
+    /// The time of the line before it.
+    from_ms: u64,
+    line: String,
+    /// How many lines have come with it, none of them of the clock of before.
+    since: usize,
 }
 
 /// How a boot shows itself, in this order.
@@ -152,7 +169,8 @@ impl Watch {
         self.doubtful = false;
         self.starting = true;
         // The clock of the log begins anew with it.
-        self.clock_ms = None;
+        self.clock_ms.clear();
+        self.back = None;
         self.known_by_clock = false;
         self.memory.restarted();
     }
@@ -239,22 +257,53 @@ impl Watch {
             self.announced = true;
         }
         if let Some(cause) = Cause::of(line).filter(|_| !QUOTES.is_match(line)) {
+            self.back = None;
             if cause == Cause::BrownOut {
                 self.brown_out(seq, line, sink);
             }
             self.boot(Sign::Rom(cause), seq, line, sink);
         }
         if let Some(now) = LOG_LINE.captures(line).and_then(|it| it[1].parse().ok()) {
-            let before = self.clock_ms.replace(now).unwrap_or(0);
-            self.booting &= now < LONGEST_BOOT_MS;
-            if before >= now.saturating_add(CLOCK_BACK_MS) && before / 2 > now {
-                self.boot(Sign::Clock, seq, line, sink);
-            }
+            self.log_line(now, seq, line, sink);
         }
         if APP_MAIN.is_match(line) {
+            self.back = None;
             self.boot(Sign::App, seq, line, sink);
         }
         self.crashed
+    }
+
+    /// Looks at the time of a log line.
+    fn log_line(&mut self, now_ms: u64, seq: u64, line: &str, sink: &mut Sink) {
+        self.booting &= now_ms < LONGEST_BOOT_MS;
+        match self.back.take() {
+            // The clock of before goes on.
+            Some(back) if now_ms >= back.from_ms => {}
+            Some(back) if back.since + 1 == LINES_OF_A_CLOCK => {
+                self.boot(Sign::Clock, seq, &back.line, sink);
+            }
+            Some(back) => self.back = Some(Back { since: back.since + 1, ..back }),
+            None if !self.lies_before_all(now_ms) => {}
+            // A boot is expected, and this may be all that is seen of it before the device connects.
+            None if self.expects_boot() => self.boot(Sign::Clock, seq, line, sink),
+            None => {
+                let from_ms = self.clock_ms.back().copied().unwrap_or_default();
+                self.back = Some(Back { from_ms, line: line.to_owned(), since: 1 });
+            }
+        }
+        self.clock_ms.push_back(now_ms);
+        if self.clock_ms.len() > LINES_OF_A_CLOCK {
+            self.clock_ms.pop_front();
+        }
+    }
+
+    fn lies_before_all(&self, now_ms: u64) -> bool {
+        let earliest = self.clock_ms.iter().copied().min().unwrap_or_default();
+        earliest >= now_ms.saturating_add(CLOCK_BACK_MS) && earliest / 2 > now_ms
+    }
+
+    fn expects_boot(&self) -> bool {
+        self.boots_due > 0 || self.announced || self.is_excused() || self.late_boot > 0
     }
 
     /// The target's process ended by itself.
@@ -306,7 +355,7 @@ impl Watch {
         self.known_by_clock = sign == Sign::Clock && self.boots_due > 0;
         self.booting = sign != Sign::App;
         if matches!(sign, Sign::Rom(_)) {
-            self.clock_ms = None;
+            self.clock_ms.clear();
         }
         if goes_on {
             return;

@@ -65,10 +65,23 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
       "! rst:0x3 (RTC_SW_SYS_RST),boot:0x8"],
     &["a/a liveness.no-reset"]
 )]
-#[case::clock_alone(&["! I (61000) X: a", "! I (30) X: b"], &["a/a liveness.no-reset"])]
 #[case::clock_and_app(
     &["! I (61000) X: a", "! I (30) X: b", "! I (40) main_task: Calling app_main()"],
     &["a/a liveness.no-reset"]
+)]
+#[case::clock_alone(
+    &["! I (50000) X: a", "! I (60000) X: a", "! I (61000) X: a", "! I (30) X: b", "! I (40) X: c",
+      "! I (50) X: d", "! I (61010) X: e"],
+    &["a/a liveness.no-reset"]
+)]
+#[case::a_clock_beside(
+    &["! I (61000) X: a", "! I (30) H: b", "! I (40) H: c", "! I (61010) X: d", "! I (50) H: e",
+      "! I (61020) X: f"],
+    &[]
+)]
+#[case::a_clock_beside_that_began_before(
+    &["! I (10) X: a", "! I (61000) H: b", "! I (20) X: c", "! I (30) X: d", "! I (40) X: e"],
+    &[]
 )]
 #[case::lines_in_the_wrong_order(&["! I (61000) X: a", "! I (60100) X: b"], &[])]
 #[case::a_late_line_at_boot(&["! I (900) X: a", "! I (300) X: b"], &[])]
