@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// What CMake reads; the tests of the kit are not part of it.
-const PARTS: [&str; 5] = ["CMakeLists.txt", "cmake", "include", "shadow", "src"];
+const PARTS: [&str; 6] = ["CMakeLists.txt", "cmake", "include", "parts", "shadow", "src"];
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

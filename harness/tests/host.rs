@@ -91,11 +91,68 @@ fn what_a_build_lacks_is_named() {
     let lacking = build(&[]).end().exits(3);
     assert!(lacking.stderr.contains("component 78/esp-ml307 is missing"), "{lacking}");
     assert!(lacking.stderr.contains("idf.py reconfigure"), "{lacking}");
-    let board = build(&["--board", "toaster"]).end().exits(3);
-    assert!(board.stderr.contains("expected plain, lamp, display or camera"), "{board}");
     let bare = build(&[]).env("PATH", "/nowhere").end().exits(3);
     assert!(bare.stderr.contains("`cmake` does not start"), "{bare}");
     assert!(bare.stderr.contains("apt-get install cmake g++ make"), "{bare}");
+}
+
+/// A folder of `main/boards` is built in with what its config.json chooses, and its tools are there.
+#[test]
+fn a_board_of_the_firmware_brings_its_own_tools() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    let dut = format!("host:{MINI}");
+    let run =
+        ["run", "--dut", &dut, "--host-board", "own-board", "--linger", "0", "--only", "list/"];
+    let done = place.hil(run).env("CARGO_TARGET_DIR", builds()).end().exits(0);
+    assert!(place.report().to_string().contains("self.lamp.get_state"), "{done}");
+}
+
+/// The small firmware with one board more, which includes what nobody has.
+fn with_needy_board(place: &Place) {
+    let mut copy = Command::new("cp");
+    copy.args(["-r", &format!("{MINI}/."), "."]).current_dir(place.path(""));
+    assert!(copy.status().unwrap().success());
+    place.write("main/boards/acme/needy/config.h", "#include <nowhere_pins.h>\n");
+    let includes = "#include \"config.h\"\n#include <nowhere_drv.h>\nint drive = nowhere();\n";
+    place.write("main/boards/acme/needy/needy.cc", includes);
+    place.write("main/boards/acme/toaster/config.json", "{}");
+}
+
+#[test]
+fn what_a_board_lacks_is_named_at_once_and_can_be_brought() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    with_needy_board(&place);
+    let build = |more: &[&str]| {
+        let args = ["firmware", "host"].iter().chain(more);
+        place.hil(args).env("CARGO_TARGET_DIR", place.path("builds"))
+    };
+    let near = build(&["--board", "toster"]).end().exits(2);
+    assert!(near.stderr.contains("no board `toster`: expected `plain`, `lamp`"), "{near}");
+    assert!(near.stderr.contains("did you mean `toaster`?"), "{near}");
+
+    let lacking = build(&["--board", "needy"]).end().exits(3);
+    assert!(lacking.stderr.contains("neither its firmware nor the kit has (2)"), "{lacking}");
+    for header in ["nowhere_pins.h", "nowhere_drv.h"] {
+        assert!(lacking.stderr.contains(header), "{lacking}");
+    }
+    assert!(lacking.stderr.contains("main/boards/acme/needy/needy.cc"), "{lacking}");
+    assert!(lacking.stderr.contains("`--stubs FOLDER`"), "{lacking}");
+
+    place.write("stubs/nowhere_pins.h", "");
+    place.write("stubs/nowhere_drv.h", "");
+    let wrong = build(&["--board", "needy", "--stubs", "stubs"]).end().exits(3);
+    assert!(wrong.stderr.contains("main/boards/acme/needy/needy.cc:3:13: error:"), "{wrong}");
+
+    // Headers that declare it, and a source that defines it.
+    place.write("stubs/nowhere_drv.h", "int nowhere();\n");
+    place.write("stubs/nowhere.cc", "int nowhere() { return 0; }\n");
+    build(&["--board", "needy", "--stubs", "stubs"]).end().exits(0);
 }
 
 #[test]

@@ -6,3 +6,7 @@
 
 // No user data in the efuses: the device has no serial number, as most boards.
 typedef struct esp_efuse_desc_t esp_efuse_desc_t;
+
+static inline esp_err_t esp_efuse_write_field_bit(const esp_efuse_desc_t *field[]) {
+    return (void)field, ESP_OK;
+}

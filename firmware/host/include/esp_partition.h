@@ -53,3 +53,17 @@ void esp_partition_iterator_release(esp_partition_iterator_t iterator);
 #ifdef __cplusplus
 }
 #endif
+
+// There is no flash memory behind a partition.
+static inline esp_err_t esp_partition_read(const esp_partition_t *partition, size_t offset, void *data,
+                                           size_t size) {
+    return (void)partition, (void)offset, (void)data, (void)size, ESP_ERR_NOT_SUPPORTED;
+}
+static inline esp_err_t esp_partition_write(const esp_partition_t *partition, size_t offset,
+                                            const void *data, size_t size) {
+    return (void)partition, (void)offset, (void)data, (void)size, ESP_ERR_NOT_SUPPORTED;
+}
+static inline esp_err_t esp_partition_erase_range(const esp_partition_t *partition, size_t offset,
+                                                  size_t size) {
+    return (void)partition, (void)offset, (void)size, ESP_ERR_NOT_SUPPORTED;
+}

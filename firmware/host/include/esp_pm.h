@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "esp_err.h"
@@ -18,3 +19,10 @@ static inline esp_err_t esp_pm_lock_acquire(esp_pm_lock_handle_t lock) { (void)l
 static inline esp_err_t esp_pm_lock_release(esp_pm_lock_handle_t lock) { (void)lock; return ESP_OK; }
 static inline esp_err_t esp_pm_lock_delete(esp_pm_lock_handle_t lock) { (void)lock; return ESP_OK; }
 static inline esp_err_t esp_pm_dump_locks(FILE *stream) { (void)stream; return ESP_OK; }
+
+typedef struct {
+    int max_freq_mhz;
+    int min_freq_mhz;
+    bool light_sleep_enable;
+} esp_pm_config_t;
+static inline esp_err_t esp_pm_configure(const void *config) { return (void)config, ESP_ERR_NOT_SUPPORTED; }

@@ -6,6 +6,7 @@
 
 #define CONFIG_IDF_TARGET "esp32s3"
 #define CONFIG_IDF_TARGET_ESP32S3 1
+#define CONFIG_SOC_ADC_SUPPORTED 1
 #define CONFIG_FREERTOS_NUMBER_OF_CORES 2
 #define CONFIG_FREERTOS_HZ 1000
 #define CONFIG_FREERTOS_USE_TRACE_FACILITY 1
@@ -22,3 +23,8 @@
 #define CONFIG_MQTT_TRANSPORT_SSL 1
 #define CONFIG_MQTT_BUFFER_SIZE 1024
 #define CONFIG_MQTT_TASK_PRIORITY 5
+
+// What the board's own config.json says.
+#if __has_include("kit_board_config.h")
+#include "kit_board_config.h"
+#endif

@@ -6,6 +6,7 @@
 #include <esp_timer.h>
 #include <freertos/FreeRTOS.h>
 #include <freertos/event_groups.h>
+#include <freertos/queue.h>
 #include <freertos/task.h>
 #include <model_path.h>
 

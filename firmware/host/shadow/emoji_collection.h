@@ -10,5 +10,8 @@
 class EmojiCollection {
 public:
     virtual ~EmojiCollection() = default;
+    virtual void AddEmoji(const std::string&, LvglImage*) {}
     virtual const LvglImage* GetEmojiImage(const char*) { return nullptr; }
 };
+typedef EmojiCollection Twemoji32;
+typedef EmojiCollection Twemoji64;

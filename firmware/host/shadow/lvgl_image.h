@@ -12,6 +12,28 @@ public:
     virtual ~LvglImage() = default;
 };
 
+// Pictures in flash: they belong to somebody else.
+class LvglRawImage : public LvglImage {
+public:
+    LvglRawImage(void* data, size_t size) {
+        image_.data = static_cast<const uint8_t*>(data);
+        image_.data_size = static_cast<uint32_t>(size);
+    }
+    const lv_img_dsc_t* image_dsc() const override { return &image_; }
+
+private:
+    lv_img_dsc_t image_{};
+};
+
+class LvglSourceImage : public LvglImage {
+public:
+    LvglSourceImage(const lv_img_dsc_t* image) : image_(image) {}
+    const lv_img_dsc_t* image_dsc() const override { return image_; }
+
+private:
+    const lv_img_dsc_t* image_;
+};
+
 class LvglAllocatedImage : public LvglImage {
 public:
     LvglAllocatedImage(void* data, size_t size);

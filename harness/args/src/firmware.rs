@@ -40,14 +40,19 @@ pub struct HostArgs {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub source: PathBuf,
 
-    /// The kind of board: `plain`, `lamp`, `display` or `camera` [default: plain]
-    #[arg(long, value_name = "KIND")]
+    /// The board: `plain`, `lamp`, `display` or `camera`, or one of the firmware's own, a folder below `main/boards`
+    /// [default: plain]
+    #[arg(long, value_name = "BOARD")]
     pub board: Option<String>,
 
     /// A folder with components of the firmware, such as `esp-ml307` and `cjson`, beside `managed_components` and
     /// `components` of the checkout (repeatable)
     #[arg(long, value_name = "FOLDER")]
     pub components: Vec<PathBuf>,
+
+    /// A folder with headers, and sources, that a board of the firmware's own needs beyond the kit's (repeatable)
+    #[arg(long, value_name = "FOLDER")]
+    pub stubs: Vec<PathBuf>,
 
     /// Build with sanitizers: wrong use of memory ends the program with a report, and undefined behaviour is told
     #[arg(long)]

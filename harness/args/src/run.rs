@@ -36,13 +36,18 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pub firmware: Option<PathBuf>,
 
-    /// The kind of board that firmware on this host gets: `plain`, `lamp`, `display` or `camera` [default: `plain`]
-    #[arg(long, value_name = "KIND", help_heading = "Device")]
+    /// The board of firmware on this host: `plain`, `lamp`, `display` or `camera`, or one of its own, a folder below
+    /// `main/boards` [default: `plain`]
+    #[arg(long, value_name = "BOARD", help_heading = "Device")]
     pub host_board: Option<String>,
 
     /// A folder with components of firmware on this host, beside those in its checkout (repeatable)
     #[arg(long, value_name = "FOLDER", help_heading = "Device")]
     pub host_components: Vec<PathBuf>,
+
+    /// A folder with headers, and sources, that a board of the firmware's own needs beyond the kit's (repeatable)
+    #[arg(long, value_name = "FOLDER", help_heading = "Device")]
+    pub host_stubs: Vec<PathBuf>,
 
     /// Build firmware on this host with address and undefined-behaviour sanitizers
     #[arg(long, help_heading = "Device")]

@@ -99,6 +99,7 @@ pub fn host(args: &HostArgs) -> Result<String, UserError> {
     let options = HostOptions {
         board: args.board.clone(),
         components: args.components.clone(),
+        stubs: args.stubs.clone(),
         sanitize: args.sanitize,
     };
     let built = HostBuild::make(&args.source, &options, &mut |line| eprintln!("{line}"))?;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <assert.h>
+
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,3 +82,6 @@ BaseType_t xPortInIsrContext(void);
 #define DRAM_ATTR
 #define EXT_RAM_BSS_ATTR
 #define RTC_DATA_ATTR
+
+// As on a chip, where its own headers bring this along.
+#include "freertos/task.h"

@@ -6,6 +6,8 @@
 extern "C" {
 #endif
 
+#define tskIDLE_PRIORITY 0
+
 typedef struct kit_task *TaskHandle_t;
 typedef void (*TaskFunction_t)(void *);
 
@@ -71,6 +73,7 @@ void kit_task_yield(void);
 #define taskYIELD() kit_task_yield()
 
 BaseType_t xTaskNotify(TaskHandle_t task, uint32_t value, eNotifyAction action);
+BaseType_t xTaskNotifyFromISR(TaskHandle_t task, uint32_t value, eNotifyAction action, BaseType_t *woken);
 BaseType_t xTaskNotifyGive(TaskHandle_t task);
 void vTaskNotifyGiveFromISR(TaskHandle_t task, BaseType_t *woken);
 uint32_t ulTaskNotifyTake(BaseType_t clear, TickType_t wait);

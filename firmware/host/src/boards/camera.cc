@@ -1,83 +1,11 @@
-// A board with a display and a camera whose picture is really uploaded, part by part, through the
-// firmware's own HTTP client.
-#include <esp_log.h>
-
-#include <stdexcept>
-
-#include "camera.h"
+// A board with a display and a camera.
 #include "display_board.h"
-#include "jpeg.h"
-#include "system_info.h"
-
-namespace {
-
-constexpr const char* tag = "HostCamera";
-constexpr const char* boundary = "----HOST_CAMERA_BOUNDARY";
-
-class HostCamera : public Camera {
-public:
-    void SetExplainUrl(const std::string& url, const std::string& token) override {
-        url_ = url;
-        token_ = token;
-    }
-
-    bool Capture() override {
-        picture_ = kit::grey_jpeg(320, 240);
-        return true;
-    }
-
-    bool SetHMirror(bool) override { return true; }
-    bool SetVFlip(bool) override { return true; }
-
-    std::string Explain(const std::string& question) override {
-        if (url_.empty()) {
-            throw std::runtime_error("nobody has said where pictures go");
-        }
-        auto http = Board::GetInstance().GetNetwork()->CreateHttp(3);
-        http->SetHeader("Device-Id", SystemInfo::GetMacAddress());
-        http->SetHeader("Client-Id", Board::GetInstance().GetUuid());
-        if (!token_.empty()) {
-            http->SetHeader("Authorization", "Bearer " + token_);
-        }
-        http->SetHeader("Content-Type", std::string("multipart/form-data; boundary=") + boundary);
-        http->SetHeader("Transfer-Encoding", "chunked");
-        if (!http->Open("POST", url_)) {
-            ESP_LOGE(tag, "cannot reach %s", url_.c_str());
-            throw std::runtime_error("cannot reach the address for pictures");
-        }
-        const std::string start = std::string("--") + boundary + "\r\n";
-        send(*http, start + "Content-Disposition: form-data; name=\"question\"\r\n\r\n" + question +
-                        "\r\n");
-        send(*http, start +
-                        "Content-Disposition: form-data; name=\"file\"; filename=\"camera.jpg\"\r\n"
-                        "Content-Type: image/jpeg\r\n\r\n");
-        send(*http, picture_);
-        send(*http, std::string("\r\n--") + boundary + "--\r\n");
-        http->Write("", 0);
-        if (http->GetStatusCode() != 200) {
-            ESP_LOGE(tag, "upload answered with status %d", http->GetStatusCode());
-            throw std::runtime_error("the picture was refused");
-        }
-        std::string answer = http->ReadAll();
-        http->Close();
-        ESP_LOGI(tag, "uploaded %zu bytes: %s", picture_.size(), answer.c_str());
-        return answer;
-    }
-
-private:
-    static void send(Http& http, const std::string& part) { http.Write(part.data(), part.size()); }
-
-    std::string url_;
-    std::string token_;
-    std::string picture_;
-};
-
-}  // namespace
+#include "kit_camera.h"
 
 class CameraBoard : public DisplayBoard {
 public:
     Camera* GetCamera() override {
-        static HostCamera camera;
+        static KitCamera camera;
         return &camera;
     }
 };

@@ -2,7 +2,7 @@
 
 #include "backlight.h"
 #include "host_board.h"
-#include "host_screen.h"
+#include "lcd_display.h"
 
 /// A board with a colour display and a backlight that fades: the firmware's own PwmBacklight.
 class DisplayBoard : public HostBoard {
@@ -10,7 +10,7 @@ public:
     DisplayBoard() { GetBacklight()->RestoreBrightness(); }
 
     Display* GetDisplay() override {
-        static HostScreen screen;
+        static SpiLcdDisplay screen(nullptr, nullptr, 320, 240);
         return &screen;
     }
 

@@ -1,14 +1,10 @@
-// The board that the firmware runs on: its own `Board` class, with a network that is there from
-// the start, and what the kind of board adds.
+// The kinds of boards that the kit has of its own: with a network and a codec without sound, and
+// what the kind adds.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "audio_codec.h"
-#include "board.h"
 #include "display.h"
+#include "wifi_board.h"
 
 /// A codec without sound. Its volume is the firmware's own: audio_codec.cc.
 class HostCodec : public AudioCodec {
@@ -20,28 +16,7 @@ protected:
     int Write(const int16_t* data, int samples) override;
 };
 
-class HostBoard : public Board {
+class HostBoard : public WifiBoard {
 public:
-    HostBoard();
-
-    std::string GetBoardType() override { return "wifi"; }
     AudioCodec* GetAudioCodec() override;
-    NetworkInterface* GetNetwork() override;
-    void StartNetwork() override;
-    const char* GetNetworkStateIcon() override { return ""; }
-#if KIT_NETWORK_EVENTS
-    void SetNetworkEventCallback(NetworkEventCallback callback) override;
-#endif
-#if KIT_POWER_LEVELS
-    void SetPowerSaveLevel(PowerSaveLevel) override {}
-#else
-    void SetPowerSaveMode(bool) override {}
-#endif
-    std::string GetBoardJson() override;
-    std::string GetDeviceStatusJson() override;
-
-#if KIT_NETWORK_EVENTS
-private:
-    NetworkEventCallback network_event_;
-#endif
 };

@@ -370,6 +370,10 @@ BaseType_t xTaskNotify(TaskHandle_t task, uint32_t value, eNotifyAction action) 
     return pdPASS;
 }
 
+BaseType_t xTaskNotifyFromISR(TaskHandle_t task, uint32_t value, eNotifyAction action, BaseType_t*) {
+    return xTaskNotify(task, value, action);
+}
+
 BaseType_t xTaskNotifyGive(TaskHandle_t task) { return xTaskNotify(task, 0, eIncrement); }
 
 void vTaskNotifyGiveFromISR(TaskHandle_t task, BaseType_t*) { xTaskNotify(task, 0, eIncrement); }

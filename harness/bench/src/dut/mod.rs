@@ -263,7 +263,8 @@ impl Dut {
         {
             return Err(UserError::usage(
                 format!(
-                    "`--host-board`, `--host-components` or `--host-sanitize` with `--dut {spec}`: expected a device `host:<folder>`"
+                    "`--host-board`, `--host-components`, `--host-stubs` or `--host-sanitize` with `--dut {spec}`: \
+                     expected a device `host:<folder>`"
                 ),
                 "leave them out, or name a checkout of firmware: `--dut host:.`",
             ));
@@ -531,6 +532,9 @@ fn host_spec(source: &Path, options: &HostOptions) -> String {
     }
     for folder in &options.components {
         text.push_str(&format!(" --host-components {}", quote(&folder.to_string_lossy())));
+    }
+    for folder in &options.stubs {
+        text.push_str(&format!(" --host-stubs {}", quote(&folder.to_string_lossy())));
     }
     if options.sanitize {
         text.push_str(" --host-sanitize");

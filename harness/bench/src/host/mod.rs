@@ -1,7 +1,9 @@
 //! Somebody's xiaozhi firmware as a program of this host: its own sources, unmodified, with the kit of
 //! `firmware/host` in the place of ESP-IDF.
 
+mod board;
 mod checkout;
+mod failure;
 
 use std::fs;
 use std::io;
@@ -14,6 +16,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use checkout::Checkout;
+use failure::{Failure, MISSING};
 
 /// Where builds are left, below the target folder.
 const BUILDS: &str = "mcp-hil-host";
@@ -28,20 +31,17 @@ const NEEDS: &str = "`apt-get install cmake g++ make` (Debian, Ubuntu), `dnf ins
 /// The size of the settings partition, as stock firmware has it.
 const NVS_SIZE: usize = 0x4000;
 
-/// What a linker says of something that no source defines.
-const UNDEFINED: &str = "undefined reference";
-
-/// Lines of a failed build that are shown.
-const SHOWN: usize = 30;
-
 /// How somebody's firmware is built.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostOptions {
-    /// The kind of board that the kit provides: `plain` if it is left out, or `lamp`, `display`, `camera`.
+    /// The kind of board that the kit provides: `plain` if it is left out, or `lamp`, `display`, `camera`. Otherwise
+    /// a board of the checkout, by its folder below `main/boards`.
     pub board: Option<String>,
     /// Folders with the firmware's components, beside those in the checkout.
     pub components: Vec<PathBuf>,
+    /// Folders with headers, and sources, that a board of the checkout needs beyond those of the kit.
+    pub stubs: Vec<PathBuf>,
     /// Whether sanitizers look for wrong use of memory, which ends the program, and undefined behaviour.
     pub sanitize: bool,
 }
@@ -50,11 +50,13 @@ impl HostOptions {
     /// These, and where they are silent those of a file.
     #[must_use]
     pub fn or(&self, file: &Self) -> Self {
-        let components =
-            if self.components.is_empty() { &file.components } else { &self.components };
+        let folders = |mine: &[PathBuf], others: &[PathBuf]| {
+            if mine.is_empty() { others.to_owned() } else { mine.to_owned() }
+        };
         Self {
             board: self.board.clone().or_else(|| file.board.clone()),
-            components: components.clone(),
+            components: folders(&self.components, &file.components),
+            stubs: folders(&self.stubs, &file.stubs),
             sanitize: self.sanitize || file.sanitize,
         }
     }
@@ -91,7 +93,8 @@ impl HostBuild {
         say: &mut dyn FnMut(&str),
     ) -> Result<Self, UserError> {
         let checkout = Checkout::find(source)?;
-        let folder = folder(&checkout, options).map_err(|error| {
+        let board = board::find(&checkout, options.board())?;
+        let folder = folder(&checkout, &board, options).map_err(|error| {
             UserError::bench(format!("cannot use the build folder: {error}"), DISK)
         })?;
         let unwritable = |error: io::Error| {
@@ -114,9 +117,10 @@ impl HostBuild {
         }
         let log = folder.join("build.log");
         fs::write(&log, "").map_err(unwritable)?;
-        run(cmake().args(configuration(&kit, &folder, &checkout, options)), &log)?;
+        let step = Step { checkout: &checkout, board: &board, folder: &folder, log: &log };
+        step.run(cmake().args(configuration(&kit, &folder, &checkout, &board, options)))?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from).to_string();
-        run(cmake().arg("--build").arg(folder.join("build")).args(["--parallel", &jobs]), &log)?;
+        step.run(cmake().arg("--build").arg(folder.join("build")).args(["--parallel", &jobs]))?;
         if !program.is_file() {
             return Err(UserError::bench(
                 format!("the build left no program `{}`", program.display()),
@@ -158,19 +162,21 @@ const DISK: &str =
     "check the space and permissions of the disk; CARGO_TARGET_DIR names another folder";
 
 /// A folder of its own for each checkout, each way to build it and each kit: nothing of another kit is left in it.
-fn folder(checkout: &Checkout, options: &HostOptions) -> io::Result<PathBuf> {
+fn folder(checkout: &Checkout, board: &str, options: &HostOptions) -> io::Result<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let mut hash = Sha256::new();
     hash.update(checkout.folder.to_string_lossy().as_bytes());
-    hash.update(format!("\0{}\0{}\0{:?}", options.board(), options.sanitize, options.components));
+    let HostOptions { sanitize, components, stubs, .. } = options;
+    hash.update(format!("\0{board}\0{sanitize}\0{components:?}\0{stubs:?}"));
     for (name, text) in mcp_hil_host_kit::files() {
         hash.update(format!("\0{name}\0{text}"));
     }
     let hash: String = hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let name =
         checkout.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
-    std::path::absolute(target.join(BUILDS).join(format!("{name}-{}-{hash}", options.board())))
+    let board = board.replace('/', "-");
+    std::path::absolute(target.join(BUILDS).join(format!("{name}-{board}-{hash}")))
 }
 
 /// Writes the kit where it differs: what is unchanged is not built again.
@@ -196,6 +202,7 @@ fn configuration(
     kit: &Path,
     folder: &Path,
     checkout: &Checkout,
+    board: &str,
     options: &HostOptions,
 ) -> Vec<String> {
     let list = |paths: &[PathBuf]| {
@@ -210,58 +217,44 @@ fn configuration(
         folder.join("build").to_string_lossy().into_owned(),
         format!("-DXIAOZHI_SOURCE={}", checkout.folder.display()),
         format!("-DXIAOZHI_COMPONENTS={}", list(&options.components)),
-        format!("-DXIAOZHI_BOARD={}", options.board()),
+        format!("-DXIAOZHI_STUBS={}", list(&options.stubs)),
+        format!("-DXIAOZHI_BOARD={board}"),
         format!("-DXIAOZHI_SANITIZE={}", if options.sanitize { "ON" } else { "OFF" }),
     ]
 }
 
-/// Runs a step of the build; what it writes goes to the log.
-fn run(command: &mut Command, log: &Path) -> Result<(), UserError> {
-    let begun = fs::metadata(log).map_or(0, |found| found.len());
-    let open = || fs::OpenOptions::new().append(true).open(log);
-    let outputs = open().and_then(|out| Ok((out, open()?)));
-    let (out, err) = outputs.map_err(|error| {
-        UserError::bench(format!("cannot write `{}`: {error}", log.display()), DISK)
-    })?;
-    let status = command
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(err)
-        .status()
-        .map_err(|error| UserError::bench(format!("`cmake` does not start: {error}"), NEEDS))?;
-    if status.success() {
-        return Ok(());
-    }
-    let bytes = fs::read(log).unwrap_or_default();
-    let text =
-        String::from_utf8_lossy(bytes.get(begun as usize..).unwrap_or_default()).into_owned();
-    let hint = if text.contains("CMAKE_CXX_COMPILER") || text.contains("CMAKE_MAKE_PROGRAM") {
-        NEEDS.to_owned()
-    } else if text.contains(UNDEFINED) {
-        "the firmware uses classes of its own files that the kit does not build; `firmware/host/README.md` lists \
-         those that it builds"
-            .to_owned()
-    } else if text.contains("XIAOZHI_COMPONENTS") {
-        "`--components FOLDER`, or `--host-components FOLDER` of `run`, names a folder that has it"
-            .to_owned()
-    } else {
-        format!("the whole output of the build is in `{}`", log.display())
-    };
-    Err(UserError::bench(
-        format!("cannot build the firmware for this host ({status}):\n\n{}", excerpt(&text)),
-        &hint,
-    ))
+/// What all steps of a build have in common.
+struct Step<'a> {
+    checkout: &'a Checkout,
+    board: &'a str,
+    folder: &'a Path,
+    log: &'a Path,
 }
 
-/// What of a failed build tells why: from the first error on.
-fn excerpt(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let marks = ["CMake Error", "error:", UNDEFINED];
-    let is_error = |line: &&str| marks.iter().any(|mark| line.contains(mark));
-    let first = lines.iter().position(is_error);
-    let from = first.unwrap_or(lines.len().saturating_sub(SHOWN));
-    let shown = lines[from..].iter().take(SHOWN).map(|line| format!("  {line}"));
-    shown.collect::<Vec<_>>().join("\n")
+impl Step<'_> {
+    /// Runs a step; what it writes goes to the log.
+    fn run(&self, command: &mut Command) -> Result<(), UserError> {
+        let log = self.log;
+        let missing = self.folder.join("build").join(MISSING);
+        let begun = fs::metadata(log).map_or(0, |found| found.len());
+        let open = || fs::OpenOptions::new().append(true).open(log);
+        let outputs = open().and_then(|out| Ok((out, open()?)));
+        let (out, err) = outputs.map_err(|error| {
+            UserError::bench(format!("cannot write `{}`: {error}", log.display()), DISK)
+        })?;
+        let status =
+            command.stdin(Stdio::null()).stdout(out).stderr(err).status().map_err(|error| {
+                UserError::bench(format!("`cmake` does not start: {error}"), NEEDS)
+            })?;
+        if status.success() {
+            return Ok(());
+        }
+        let bytes = fs::read(log).unwrap_or_default();
+        let text = String::from_utf8_lossy(bytes.get(begun as usize..).unwrap_or_default());
+        let missing = fs::read_to_string(missing).unwrap_or_default();
+        let (checkout, board) = (self.checkout, self.board);
+        Err(Failure { checkout, board, status, text: &text, log, missing: &missing }.error())
+    }
 }
 
 #[cfg(test)]
@@ -273,6 +266,7 @@ mod tests {
         let of = |board: Option<&str>, components: &[&str], sanitize| HostOptions {
             board: board.map(str::to_owned),
             components: components.iter().map(PathBuf::from).collect(),
+            stubs: components.iter().map(PathBuf::from).collect(),
             sanitize,
         };
         let file = of(Some("lamp"), &["a"], true);
@@ -282,20 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_build_is_told_from_its_first_error_on() {
-        let text = "one\ntwo\nmain.cc:3: error: no such type\nthree\n";
-        assert_eq!(excerpt(text), "  main.cc:3: error: no such type\n  three");
-        assert_eq!(excerpt("one\ntwo"), "  one\n  two");
-        let linked = "ld: a.cc:9: undefined reference to `X::Y()'\ncollect2: error: ld returned 1";
-        assert!(excerpt(linked).starts_with("  ld: a.cc:9: undefined reference"));
-    }
-
-    #[test]
     fn every_way_to_build_has_a_folder_of_its_own() {
         let checkout = Checkout { folder: "/home/me/fork".into(), version: "2.4.2".into() };
-        let plain = folder(&checkout, &HostOptions::default()).unwrap();
+        let plain = folder(&checkout, "plain", &HostOptions::default()).unwrap();
         let sanitize = HostOptions { sanitize: true, ..HostOptions::default() };
-        assert_ne!(plain, folder(&checkout, &sanitize).unwrap());
+        assert_ne!(plain, folder(&checkout, "plain", &sanitize).unwrap());
+        let own = folder(&checkout, "acme/toaster", &HostOptions::default()).unwrap();
+        assert!(own.file_name().unwrap().to_str().unwrap().starts_with("fork-acme-toaster-"));
         assert!(plain.file_name().unwrap().to_str().unwrap().starts_with("fork-plain-"));
     }
 }

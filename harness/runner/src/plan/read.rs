@@ -140,6 +140,7 @@ fn device(args: &RunArgs) -> Result<Dut, UserError> {
     let host = HostOptions {
         board: args.host_board.clone(),
         components: args.host_components.clone(),
+        stubs: args.host_stubs.clone(),
         sanitize: args.host_sanitize,
     };
     let asked = Asked {

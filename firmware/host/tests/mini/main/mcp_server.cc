@@ -4,6 +4,7 @@
 #include <esp_log.h>
 
 #include "application.h"
+#include "boards/common/board.h"
 
 namespace {
 
@@ -30,7 +31,19 @@ std::string text_result(const std::string& text) {
     return "{\"content\":[{\"type\":\"text\",\"text\":" + quoted(text) + "}],\"isError\":false}";
 }
 
+std::string listed(const char* name, const char* description, const char* schema) {
+    return "{\"name\":" + quoted(name) + ",\"description\":" + quoted(description) +
+           ",\"inputSchema\":" + schema + "}";
+}
+
+std::vector<BoardTool> board_tools() {
+    Board* board = create_board();
+    return board == nullptr ? std::vector<BoardTool>{} : board->Tools();
+}
+
 }  // namespace
+
+__attribute__((weak)) Board* create_board() { return nullptr; }
 
 McpServer& McpServer::GetInstance() {
     static McpServer server;
@@ -40,6 +53,9 @@ McpServer& McpServer::GetInstance() {
 void McpServer::LogTools() const {
     for (const auto& tool : tools) {
         ESP_LOGI(tag, "Add tool: %s%s", tool.name, tool.user_only ? " [user]" : "");
+    }
+    for (const auto& tool : board_tools()) {
+        ESP_LOGI(tag, "Add tool: %s", tool.name);
     }
 }
 
@@ -92,10 +108,11 @@ void McpServer::List(const std::string& id, const Json* parameters) {
     std::string list;
     for (const auto& tool : tools) {
         if (!tool.user_only || (user != nullptr && user->truth)) {
-            list += (list.empty() ? "" : ",") + ("{\"name\":" + quoted(tool.name)) +
-                    ",\"description\":" + quoted(tool.description) + ",\"inputSchema\":" +
-                    tool.schema + "}";
+            list += (list.empty() ? "" : ",") + listed(tool.name, tool.description, tool.schema);
         }
+    }
+    for (const auto& tool : board_tools()) {
+        list += "," + listed(tool.name, tool.description, nothing);
     }
     Result(id, "{\"tools\":[" + list + "]}");
 }
@@ -122,6 +139,12 @@ void McpServer::Call(const std::string& id, const Json* parameters) {
     } else if (name == tools[2].name) {
         application.Schedule([&application] { application.Reboot(); });
     } else {
+        for (const auto& tool : board_tools()) {
+            if (name == tool.name) {
+                Result(id, text_result(tool.call()));
+                return;
+            }
+        }
         Fail(id, -32602, "Unknown tool: " + name);
     }
 }

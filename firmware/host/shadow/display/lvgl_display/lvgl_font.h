@@ -1,0 +1,2 @@
+#pragma once
+#include "../../lvgl_font.h"
