@@ -18,8 +18,12 @@ function(write_panels folder include macros)
     foreach(name ${ARGN})
         string(TOUPPER ${name} upper)
         string(REPLACE "NAME" "${upper}" defined "${macros}")
+        set(driver KIT_PANEL_DRIVER)
+        if(name STREQUAL gc9503)
+            set(driver KIT_PANEL_DRIVER_RGB_FIRST)
+        endif()
         write_driver(${folder} esp_lcd_${name}.h
-            "#include \"kit_panel.h\"\n#include \"${include}\"\nKIT_PANEL_DRIVER(${name})\n${defined}")
+            "#include \"kit_panel.h\"\n#include \"${include}\"\n${driver}(${name})\n${defined}")
     endforeach()
 endfunction()
 

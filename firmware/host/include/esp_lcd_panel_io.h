@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "driver/i2c_types.h"
-#include "driver/spi_common.h"
+#include "driver/spi_master.h"
 #include "esp_lcd_types.h"
 
 typedef int esp_lcd_spi_bus_handle_t;

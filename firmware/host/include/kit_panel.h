@@ -48,12 +48,16 @@ static inline esp_err_t kit_new_panel(esp_lcd_panel_handle_t *out) {
     } name##_lcd_init_cmd_t;
 
 // Drivers in Espressif's registry have these parts, with these names; each has some of the settings.
-#define KIT_PANEL_DRIVER(name)                                                                      \
+// C++ wants them in the order in which a board sets them, and drivers differ in where one of them is.
+#define KIT_PANEL_DRIVER(name) KIT_PANEL_DRIVER_OF(name, , const void *rgb_config;)
+#define KIT_PANEL_DRIVER_RGB_FIRST(name) KIT_PANEL_DRIVER_OF(name, const void *rgb_config;, )
+#define KIT_PANEL_DRIVER_OF(name, first, later)                                                     \
     KIT_PANEL_COMMANDS(name)                                                                        \
     typedef struct {                                                                                \
-        const void *rgb_config;                                                                     \
+        first                                                                                       \
         const name##_lcd_init_cmd_t *init_cmds;                                                     \
         uint16_t init_cmds_size;                                                                    \
+        later                                                                                       \
         struct {                                                                                    \
             void *dsi_bus;                                                                          \
             const void *dpi_config;                                                                 \

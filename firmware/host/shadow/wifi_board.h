@@ -44,6 +44,7 @@ protected:
     bool in_config_mode_ = false;
     bool wifi_config_mode_ = false;
     void StartWifiConfigMode() { EnterWifiConfigMode(); }
+    void TryWifiConnect() {}
 #if KIT_NETWORK_EVENTS
     void OnNetworkEvent(NetworkEvent event, const std::string& data = "");
     NetworkEventCallback network_event_callback_;

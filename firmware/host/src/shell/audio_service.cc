@@ -1,6 +1,9 @@
 // Sound without codecs: a microphone that hears silence, and a speaker that takes its time.
 #include "audio_service.h"
 
+#include <esp_log.h>
+
+#include <cstdlib>
 #include <thread>
 
 namespace {
@@ -12,6 +15,11 @@ constexpr uint8_t silence[] = {0x58, 0xff, 0xfe};
 }  // namespace
 
 void AudioService::Initialize(AudioCodec* codec) {
+    if (codec == nullptr) {
+        ESP_LOGE("AudioService", "The board has no audio codec: its sources choose one by a setting of sdkconfig "
+                 "that the first build in its config.json does not make");
+        abort();
+    }
     codec_ = codec;
     codec_->Start();
 }

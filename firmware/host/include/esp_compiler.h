@@ -1,0 +1,6 @@
+#pragma once
+
+#ifndef likely
+#define likely(x) (x)
+#define unlikely(x) (x)
+#endif
