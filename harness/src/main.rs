@@ -12,7 +12,8 @@ use mcp_hil::{clean, doctor, explain, self_test};
 use mcp_hil_args as args;
 use mcp_hil_args::{
     BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
-    OutputArgs, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    OutputArgs, PROFILES, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
+    from_profile,
 };
 use mcp_hil_bench::{bridge, duts, firmware, flash, program, setup};
 use mcp_hil_core::catalogue::Catalogue;
@@ -31,6 +32,7 @@ use mcp_hil_report::{
 };
 use mcp_hil_report::{baseline, coverage, diff};
 use mcp_hil_runner::plan::Plan;
+use mcp_hil_runner::rack::{self, LaneFiles, Rack};
 use mcp_hil_runner::run;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -48,7 +50,13 @@ fn main() -> ExitCode {
     let native = reference_native::Arguments::command()
         .name(NATIVE)
         .about("Run the reference device, for any backend");
-    let mut matches = args::command(native).get_matches();
+    let mut matches = match with_profile(args::command(native)) {
+        Ok(matches) => matches,
+        Err(refusal) => {
+            eprintln!("mcp-hil: {refusal}");
+            return ExitCode::from(refusal.exit);
+        }
+    };
     if let Some((NATIVE, arguments)) = matches.subcommand() {
         return match reference_native::Arguments::from_arg_matches(arguments) {
             Ok(device) => device.run(),
@@ -98,6 +106,30 @@ fn main() -> ExitCode {
     }))
 }
 
+/// What is typed, and what the file of profiles adds to it.
+///
+/// # Errors
+///
+/// A mistake in that file, or a profile that it has not.
+fn with_profile(command: clap::Command) -> Result<clap::ArgMatches, UserError> {
+    let typed = command.clone().get_matches();
+    let file = match std::fs::read_to_string(PROFILES) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => {
+            return Err(UserError::usage(
+                format!("cannot read `{PROFILES}`: {error}"),
+                "it holds profiles for `mcp-hil run`; check who owns it",
+            ));
+        }
+    };
+    let added = from_profile(&command, &typed, file.as_deref())?;
+    if added.is_empty() {
+        return Ok(typed);
+    }
+    Ok(command.get_matches_from(std::env::args_os().chain(added)))
+}
+
 /// A bar is for people who watch.
 fn bar() -> flash::Bar {
     match std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() {
@@ -121,32 +153,62 @@ fn flash_worker() -> Result<u8, UserError> {
 /// What a run tries.
 enum Job {
     Device(Box<Plan>),
+    Devices(Box<Rack>),
     Gateway(Box<GatewayPlan>),
 }
 
 fn run_suite(args: &RunArgs) -> Result<u8, UserError> {
-    let job = match args.sut {
-        Sut::Device => Job::Device(Box::new(Plan::new(args)?)),
-        Sut::Gateway => Job::Gateway(Box::new(GatewayPlan::new(args)?)),
-    };
+    let job = job(args)?;
     let (folder, catalogue) = match &job {
         Job::Device(plan) => (&plan.folder, &plan.catalogue),
+        Job::Devices(rack) => (&rack.folder, &rack.catalogue),
         Job::Gateway(plan) => (&plan.folder, &plan.catalogue),
     };
     let runtime = runtime()?;
     let mut reporters = reporters(&args.output, catalogue, folder)?;
     mcp_hil_report::add_files(&mut reporters, catalogue, sources(&args.output, folder));
-    let summary = runtime.block_on(async {
+    let (summary, lost) = runtime.block_on(async {
         let interrupt = interrupted();
         match &job {
-            Job::Device(plan) => run::run(plan, &mut reporters, interrupt).await,
-            Job::Gateway(plan) => suite::run(plan, &mut reporters, interrupt).await,
+            Job::Device(plan) => (run::run(plan, &mut reporters, interrupt).await, false),
+            Job::Devices(rack) => {
+                let files = lane_files(rack);
+                let end = rack::carry_out(rack, &files, &mut reporters, interrupt).await;
+                (end.summary, end.lost)
+            }
+            Job::Gateway(plan) => (suite::run(plan, &mut reporters, interrupt).await, false),
         }
     });
-    let exit = ending(&reporters, summary.exit);
+    let exit = match ending(&reporters, summary.exit) {
+        exit::CONFORMING if lost => exit::BENCH,
+        exit => exit,
+    };
     // What is still running are handshakes of strangers; nobody waits for them.
     runtime.shutdown_background();
     Ok(exit)
+}
+
+/// What the arguments of a run mean.
+fn job(args: &RunArgs) -> Result<Job, UserError> {
+    if args.sut == Sut::Gateway {
+        return Ok(Job::Gateway(Box::new(GatewayPlan::new(args)?)));
+    }
+    let devices = rack::devices(args)?;
+    Ok(match &devices[..] {
+        [one] => {
+            Job::Device(Box::new(Plan::new(&RunArgs { dut: vec![one.clone()], ..args.clone() })?))
+        }
+        several => Job::Devices(Box::new(Rack::new(args, several)?)),
+    })
+}
+
+/// The reports that each of several devices gets in its own folder.
+fn lane_files(rack: &Rack) -> LaneFiles {
+    let catalogue = rack.catalogue.clone();
+    Arc::new(move |reporters, plan| {
+        let sources = Sources { folder: plan.folder.clone(), compare: None };
+        mcp_hil_report::add_files(reporters, &catalogue, sources);
+    })
 }
 
 fn serve_devices(args: &ServeArgs) -> Result<u8, UserError> {

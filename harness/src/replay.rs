@@ -115,6 +115,7 @@ impl Replay {
             interrupted: recorded.interrupted,
             tried: recorded.causes.clone(),
             answers: None,
+            apart: Vec::new(),
         };
         driver.finish(reporters)
     }

@@ -21,16 +21,26 @@ const DEFAULT_INPUTS: u32 = 25;
 const REGRESSIONS: &str = "regressions";
 
 /// Arguments of `run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// The device: `auto` (the available one that is closest to a real chip), `native` (the reference
     /// device as a process), `qemu` (the same on an emulated RISC-V board), `qemu-esp`, `esp-emu` or
     /// `wokwi` (an ESP32 image in Espressif's QEMU, in esp-emulator, or in Wokwi's cloud),
     /// `host:<folder>` (a checkout of xiaozhi firmware, built as a program of this host), `exec:<command>` (any
     /// program), `wait` (a device that you start yourself), or a file
-    /// `*.toml` with more settings (needed for a board)
+    /// `*.toml` with more settings (needed for a board). Repeatable: all devices are tested at once; a folder
+    /// stands for the files in it
     #[arg(long, value_name = "DEVICE", default_value = AUTO, help_heading = "Device")]
-    pub dut: String,
+    pub dut: Vec<String>,
+
+    /// The profile in `mcp-hil.toml` to take options from; what is typed comes first. `none`: not even the profile
+    /// `default`
+    #[arg(long, value_name = "NAME", env = "MCP_HIL_PROFILE", help_heading = "Selection")]
+    pub profile: Option<String>,
+
+    /// How many devices are tested at once [default: all]
+    #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Device")]
+    pub jobs: Option<u32>,
 
     /// The image of the whole flash that an emulated ESP32 boots, as `idf.py merge-bin` creates it
     #[arg(long, value_name = "FILE", help_heading = "Device")]

@@ -96,6 +96,24 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Adds what the comparison of another device came to.
+    pub fn add(&mut self, other: &Self) {
+        self.same += other.same;
+        self.changed += other.changed;
+        self.new += other.new;
+        self.gone += other.gone;
+        self.failed += other.failed;
+        self.unwritten += other.unwritten;
+        self.capabilities_fail |= other.capabilities_fail;
+        for (own, others) in [(&mut self.lost, &other.lost), (&mut self.gained, &other.gained)] {
+            for name in others {
+                if !own.contains(name) {
+                    own.push(name.clone());
+                }
+            }
+        }
+    }
+
     /// Whether answers were compared, or are missing.
     pub fn has_answers(&self) -> bool {
         self.same + self.changed + self.new + self.gone > 0

@@ -130,6 +130,21 @@ fn is_none(number: &u32) -> bool {
 }
 
 impl CaseReport {
+    /// Lets the report of a run name its files from a folder that contains the run as `name`. What repro commands say
+    /// of the run's folder, `before`, they say of `after`; nothing where that is empty.
+    pub fn belongs_to(&mut self, name: &str, before: &str, after: &str) {
+        let here = |file: &mut String| *file = format!("{name}/{file}");
+        let of_findings = self.findings.iter_mut().filter_map(|it| it.transcript.as_mut());
+        self.transcript.iter_mut().chain(of_findings).for_each(here);
+        let failures = self.generated.iter_mut();
+        for failure in failures.flat_map(|generated| &mut generated.failures) {
+            here(&mut failure.scenario);
+            if !before.is_empty() {
+                failure.repro = failure.repro.replace(before, after);
+            }
+        }
+    }
+
     /// A report about which nothing is known yet: it passes.
     pub fn blank(dut: &str, transport: &str, case: &str, title: &str) -> Self {
         Self {

@@ -77,6 +77,9 @@ pub struct RunStarted {
     /// The runs that it was joined of, each by the name of its folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
+    /// How many devices are tested at once, where that is more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
 }
 
 /// A run by this program, with nothing in it.
@@ -94,6 +97,7 @@ impl Default for RunStarted {
             cases: 0,
             basis: None,
             joined: Vec::new(),
+            at_once: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! [`html`] a page for everybody. They know neither the run nor each other. [`diff`], [`merge`], [`coverage`] and
 //! [`baseline`] are made of the records of runs that are over.
 
+mod across;
 pub mod baseline;
 pub mod coverage;
 pub mod diff;

@@ -85,6 +85,9 @@ pub fn link(dut: &str, transport: &str) -> String {
 
 /// Which part of a run it is, or of how many runs: `, shard 2/3`.
 pub fn part(run: &RunStarted) -> String {
+    if let Some(devices) = run.at_once {
+        return format!(", {} at once", count(devices, "device"));
+    }
     match (run.basis.as_ref().and_then(|basis| basis.shard), run.joined.len()) {
         (Some(shard), _) => format!(", shard {shard}"),
         (None, 0) => String::new(),

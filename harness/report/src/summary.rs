@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::across::{Across, compared};
 use super::lines;
 use mcp_hil_record::about::judged;
 use mcp_hil_record::cause::unexplained;
@@ -12,6 +13,9 @@ use mcp_hil_record::text::layout::{GREEN, Page, RED, YELLOW, count, seconds, tim
 
 /// Most unexercised requirements that are named; `report.json` names all.
 const UNEXERCISED_NAMED: usize = 12;
+
+/// Most cases in which devices differ that are named, and devices of each.
+const DIFFERENCES_NAMED: usize = 6;
 
 /// Most characters of one line of a bench error.
 const BENCH_LINE: usize = 600;
@@ -70,14 +74,21 @@ fn hidden(duts: &[DutInfo]) -> Option<String> {
     (!words.is_empty()).then(|| clean::visible(&words.join(", ")).into_owned())
 }
 
-/// Puts the end of a run on the page; `planned` is how many cases were to run, on `duts`.
-pub(crate) fn put(
-    page: &mut Page,
-    summary: &Summary,
-    warnings: &Warnings,
-    planned: usize,
-    duts: &[DutInfo],
-) {
+/// What is known of a run beside its summary.
+pub(crate) struct Beside<'a> {
+    /// Its warnings.
+    pub(crate) warnings: &'a Warnings,
+    /// How many cases were to run.
+    pub(crate) planned: usize,
+    /// The devices.
+    pub(crate) duts: &'a [DutInfo],
+    /// The cases of several devices, side by side.
+    pub(crate) across: &'a Across,
+}
+
+/// Puts the end of a run on the page.
+pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
+    let Beside { warnings, planned, duts, across } = *beside;
     let colour = match summary.exit {
         0 if summary.warnings == 0 => GREEN,
         0 => YELLOW,
@@ -94,6 +105,9 @@ pub(crate) fn put(
         let unexercised: Vec<String> = unexercised.into_iter().cloned().collect();
         let named = few(&unexercised, UNEXERCISED_NAMED);
         page.row("unexercised", &clean::visible(&format!("{number}: {named}")));
+    }
+    if let Some(told) = differences(duts, across) {
+        page.row("differ", &told);
     }
     if let Some(answers) = &summary.answers {
         if answers.has_answers() {
@@ -180,6 +194,38 @@ pub(super) fn counts(summary: &Summary) -> String {
         );
     }
     text
+}
+
+/// The cases in which devices differ: on which of them it came to something else than on most.
+fn differences(duts: &[DutInfo], across: &Across) -> Option<String> {
+    let links = compared(duts.iter().map(|dut| (&*dut.name, &*dut.transport)));
+    let different = across.different(&links);
+    let told: Vec<String> = different
+        .iter()
+        .map(|case| {
+            let word = |link: &(&str, &str)| {
+                let cell = across.cell(case, link.0, link.1);
+                cell.map_or("not run", |cell| cell.status.word())
+            };
+            let words: Vec<&str> = links.iter().map(word).collect();
+            let times = |wanted: &str| words.iter().filter(|word| **word == wanted).count();
+            let usual = words.iter().copied().max_by_key(|word| (times(word), *word == "PASS"));
+            let others = links.iter().zip(&words).filter(|(_, word)| Some(**word) != usual);
+            let others: Vec<String> = others
+                .map(|((dut, transport), word)| {
+                    format!("{word} on {}", lines::link(dut, transport))
+                })
+                .collect();
+            match &others[..] {
+                [] => format!("{case} (in what is broken)"),
+                others => format!("{case} ({})", few(others, DIFFERENCES_NAMED)),
+            }
+        })
+        .collect();
+    let number = count(different.len(), "case");
+    (!told.is_empty()).then(|| {
+        clean::visible(&format!("in {number}: {}", few(&told, DIFFERENCES_NAMED))).into_owned()
+    })
 }
 
 /// How long devices took for their answers, where that is worth a line: one for each kind of request that

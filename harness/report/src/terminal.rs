@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::verdict::{Finding, Verdict};
 
+use super::across::Across;
 use super::lines::{self, Status};
 use super::progress::Progress;
 use super::summary::{self, Warnings};
@@ -81,6 +82,8 @@ pub struct Terminal<O, T> {
     /// And how many of them do not stand there.
     left_out: usize,
     warnings: Warnings,
+    /// The cases of several devices, side by side.
+    across: Across,
     /// Whether it was told how answers are accepted.
     hinted: bool,
 }
@@ -104,7 +107,13 @@ impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
                     self.page.row("", &text);
                 }
                 self.causes(&end.causes);
-                summary::put(&mut self.page, end, &self.warnings, self.planned, &self.duts);
+                let beside = summary::Beside {
+                    warnings: &self.warnings,
+                    planned: self.planned,
+                    duts: &self.duts,
+                    across: &self.across,
+                };
+                summary::put(&mut self.page, end, &beside);
             }
         }
         let text = self.page.take();
@@ -144,6 +153,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             red: HashMap::new(),
             left_out: 0,
             warnings: Warnings::new(),
+            across: Across::default(),
             hinted: false,
         }
     }
@@ -218,6 +228,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
 
     fn case_finished(&mut self, case: &CaseReport) {
         self.done += 1;
+        self.across.take(case);
         let status = Status::of(case);
         self.said.insert(key(case), status);
         self.remember_warnings(case, |_| true);
@@ -291,6 +302,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     }
 
     fn case_revised(&mut self, case: &CaseReport) {
+        self.across.take(case);
         let status = Status::of(case);
         let before = self.said.insert(key(case), status);
         self.remember_warnings(case, |finding| finding.late);

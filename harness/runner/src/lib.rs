@@ -1,7 +1,8 @@
-//! Runs: arguments become a [`plan`], [`run`] carries it out, [`snapshots`] compares what was said with what people
-//! have reviewed.
+//! Runs: arguments become a [`plan`], [`run`] carries it out, a [`rack`] several at once; [`snapshots`] compares what
+//! was said with what people have reviewed.
 
 pub mod plan;
+pub mod rack;
 pub mod random;
 pub mod run;
 pub mod secrets;

@@ -405,7 +405,7 @@ impl Trial {
         let out = bench.folder.join(number.to_string());
         let mut command = Command::new(&bench.program);
         command
-            .args(["run", "--dut", "native"])
+            .args(["run", "--dut", "native", "--profile", "none"])
             .args(["--strict", "--format", "json", "--transport", run.transport])
             // What a defect changes is looked for in the findings.
             .args(["--snapshots", "off", "--no-confirm"])

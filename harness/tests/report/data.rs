@@ -117,6 +117,7 @@ pub(crate) fn started() -> RunStarted {
         cases: 41,
         basis: None,
         joined: Vec::new(),
+        at_once: None,
     }
 }
 

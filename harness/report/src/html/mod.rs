@@ -7,6 +7,7 @@
 //! but this one. Unlike other reporters this one reads the transcripts, which are no events: when the run is
 //! over they lie in its folder.
 
+mod across;
 mod cases;
 mod chart;
 mod code;
@@ -108,6 +109,7 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
     parts.insert("troubles", troubles(record));
     parts.insert("reviewed", reviewed(record));
     parts.insert("previous", previous.map_or_else(String::new, |previous| previous.html(record)));
+    parts.insert("across", across::html(record, planned));
     parts.insert("devices", device::html(record, planned));
     parts.insert("filters", filters(&statuses));
     parts.insert("cases", cases.html);

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::Part;
 use mcp_hil_record::error::UserError;
-use mcp_hil_record::event::CaseReport;
 
 /// Copies the runs into `runs/<number>-<name>` of the folder, and lets their reports say so. Machines
 /// that began in the same second gave their runs the same name.
@@ -33,23 +32,10 @@ pub(super) fn copy(parts: &mut [Part], out: &Path) -> Result<(), UserError> {
         })?;
         let (before, after) = (part.record.summary.folder.clone(), folder.display().to_string());
         for case in &mut part.record.cases {
-            rename(case, &name, &before, &after);
+            case.belongs_to(&name, &before, &after);
         }
     }
     Ok(())
-}
-
-/// Lets a report name its files where they are now.
-fn rename(case: &mut CaseReport, name: &str, before: &str, after: &str) {
-    let here = |file: &String| format!("{name}/{file}");
-    case.transcript = case.transcript.as_ref().map(here);
-    let failures = case.generated.iter_mut();
-    for failure in failures.flat_map(|generated| &mut generated.failures) {
-        failure.scenario = here(&failure.scenario);
-        if !before.is_empty() {
-            failure.repro = failure.repro.replace(before, after);
-        }
-    }
 }
 
 fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {

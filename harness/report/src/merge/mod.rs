@@ -155,6 +155,7 @@ impl Merge {
             bench_error: self.bench_errors(),
             tried: summaries().flat_map(|one| one.causes.clone()).collect(),
             answers: None,
+            apart: Vec::new(),
         };
         driver.finish(reporters)
     }

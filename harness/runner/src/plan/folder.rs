@@ -19,6 +19,28 @@ impl Plan {
         (self.run, self.folder) = make_folder(out, &stamp, &self.dut.name)?;
         Ok(self)
     }
+
+    /// Makes the folder of a run that is one of several, below that of all.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be made.
+    pub(crate) fn in_folder_of_all(mut self, all: &Path) -> Result<Self, UserError> {
+        self.run.clone_from(&self.dut.name);
+        self.folder = all.join(PART).join(&self.run);
+        std::fs::create_dir_all(&self.folder).map_err(|error| refused(&self.folder, &error))?;
+        Ok(self)
+    }
+}
+
+/// Where the folders of runs are that are part of another one.
+pub(crate) const PART: &str = "runs";
+
+fn refused(path: &Path, error: &std::io::Error) -> UserError {
+    UserError::bench(
+        format!("cannot create the run's folder `{}`: {error}", path.display()),
+        "choose another place with `--out`",
+    )
 }
 
 /// The time as reports write it: RFC 3339, UTC, whole seconds.
@@ -32,13 +54,7 @@ pub fn now() -> String {
 
 /// Makes the folder of a run, and the link `latest` to it.
 pub fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBuf), UserError> {
-    let refuse = |path: &Path, error: &std::io::Error| {
-        UserError::bench(
-            format!("cannot create the run's folder `{}`: {error}", path.display()),
-            "choose another place with `--out`",
-        )
-    };
-    std::fs::create_dir_all(out).map_err(|error| refuse(out, &error))?;
+    std::fs::create_dir_all(out).map_err(|error| refused(out, &error))?;
     let names = (1..).map(|n| match n {
         1 => format!("{stamp}-{dut}"),
         n => format!("{stamp}-{dut}-{n}"),
@@ -51,7 +67,7 @@ pub fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBu
                 return Ok((name, folder));
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(refuse(&folder, &error)),
+            Err(error) => return Err(refused(&folder, &error)),
         }
     }
     unreachable!("there are more numbers than folders")

@@ -22,7 +22,9 @@ pub struct Listening {
     pub dial: SocketAddr,
     /// Where they ask for their configuration.
     pub http: SocketAddr,
-    /// Whether the port of that was asked for: otherwise any other will do when it is taken.
+    /// Whether the first of these was asked for.
+    pub dial_asked: bool,
+    /// Whether the port of the second was asked for: otherwise any other will do when it is taken.
     pub http_asked: bool,
     /// Whether others than the device can reach it, so that who dials has to be the device: it presents
     /// the token of the run, or was told it here.
@@ -35,7 +37,14 @@ impl Listening {
     /// Any free ports that only this host reaches.
     pub(super) fn on_this_host() -> Self {
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { dial: any_port, http: any_port, http_asked: false, exposed: false, notice: None }
+        Self {
+            dial: any_port,
+            http: any_port,
+            dial_asked: false,
+            http_asked: false,
+            exposed: false,
+            notice: None,
+        }
     }
 
     /// What arguments say, else the device's file, else what the device can reach.
@@ -95,10 +104,28 @@ impl Listening {
         };
         // Boards are told once, in their flash, where to ask.
         let http_port = if waits || outside { OTA_PORT } else { 0 };
-        let http_asked = http.is_some();
+        let (dial_asked, http_asked) = (listen.is_some(), http.is_some());
         let http = http.map_or(SocketAddr::new(dial.ip(), http_port), |(address, _)| address);
         let exposed = board.is_some() && !dial.ip().is_loopback();
-        Ok(Self { dial, http, http_asked, exposed, notice })
+        Ok(Self { dial, http, dial_asked, http_asked, exposed, notice })
+    }
+
+    /// Whether it has a port that nobody asked for and that is the same in each run.
+    pub(crate) fn has_fixed_port(&self) -> bool {
+        let fixed = [(self.dial, self.dial_asked), (self.http, self.http_asked)];
+        fixed.iter().any(|(address, asked)| !asked && address.port() != 0)
+    }
+
+    /// Takes ports so much above the fixed ones. Several devices listen side by side then, each where it did in the run
+    /// before: a board is told its port in its flash, which is written anew where the port is another.
+    pub(crate) fn move_up(&mut self, by: u16) {
+        for (address, asked) in
+            [(&mut self.dial, self.dial_asked), (&mut self.http, self.http_asked)]
+        {
+            if !asked && address.port() != 0 {
+                address.set_port(address.port().saturating_add(by));
+            }
+        }
     }
 }
 

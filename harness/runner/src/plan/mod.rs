@@ -27,10 +27,12 @@ use crate::secrets::Secret;
 use crate::snapshots::Setup as Snapshots;
 
 pub use basis::requirements;
+pub(crate) use folder::PART;
 pub use folder::{make_folder, now};
 pub use generation::Generation;
 use listen::Listening;
 pub use mqtt::MqttPlan;
+pub(crate) use read::device;
 pub use read::{read_baseline, selected};
 
 /// The version of the framing of binary messages that devices are told unless a case offers another.
@@ -116,6 +118,13 @@ impl Plan {
         plan.mqtt.told = true;
         plan.generation.budget = None;
         Some(plan)
+    }
+
+    /// How many cases are planned: those of the selection and the two around them over each transport, and the
+    /// comparison of transports.
+    pub fn planned(&self) -> usize {
+        (self.cases.len() + self.generation.properties.len() + 2) * self.transports.len()
+            + usize::from(self.transports.len() > 1)
     }
 
     /// What a run of it says at its beginning; `cases` is how many are planned.

@@ -56,6 +56,15 @@ impl Plan {
         Self::of(args, tests, dut)?.in_folder(&args.out)
     }
 
+    /// The plan for one of several devices, which is named already; its folder is not made.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in arguments or files.
+    pub(crate) fn of_one(args: &RunArgs, dut: Dut) -> Result<Self, UserError> {
+        Self::of(args, Tests::read(args)?, dut)
+    }
+
     /// The plan as a value: nothing is started, built or written for it.
     fn of(args: &RunArgs, mut tests: Tests, dut: Dut) -> Result<Self, UserError> {
         let whole_suite = args.only.is_empty() && args.scenario.is_empty();
@@ -134,8 +143,12 @@ impl Plan {
     }
 }
 
-/// The device that the arguments mean.
-fn device(args: &RunArgs) -> Result<Dut, UserError> {
+/// The device that the arguments mean; the first, where they mean several.
+///
+/// # Errors
+///
+/// There is none such, or what it needs cannot be had.
+pub(crate) fn device(args: &RunArgs) -> Result<Dut, UserError> {
     let difference = Difference::asked(args.mutant.as_deref(), args.variant.as_deref());
     let host = HostOptions {
         board: args.host_board.clone(),
@@ -152,7 +165,7 @@ fn device(args: &RunArgs) -> Result<Dut, UserError> {
     let choice = Choice::from(args);
     check_kinds(choice.fallback)?;
     let mut say = |line: &str| eprintln!("{line}");
-    let mut dut = match args.dut.as_str() {
+    let mut dut = match args.dut.first().map_or(AUTO, String::as_str) {
         AUTO => choose(&choice, &asked, &mut say),
         spec => named(spec, &choice, &asked, &mut say),
     }?;

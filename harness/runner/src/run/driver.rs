@@ -11,7 +11,7 @@ use mcp_hil_core::verdict::Verdict;
 use mcp_hil_record::Reporters;
 use mcp_hil_record::answers::Answers;
 use mcp_hil_record::cause::{Cause, causes};
-use mcp_hil_record::event::{CaseReport, Event, RunStarted, Summary};
+use mcp_hil_record::event::{CaseReport, CoveredBy, Event, RunStarted, Summary};
 use mcp_hil_record::exit;
 use mcp_hil_record::read::Recorded;
 
@@ -28,7 +28,7 @@ pub struct Demands {
     pub whole_suite: bool,
     /// The rest of it is carried out elsewhere: what another part may show is not missed.
     pub is_part: bool,
-    /// Something of its selection must be carried out: without that, a green run shows nothing.
+    /// Something of its selection must be carried out on each device: without that, a green run shows nothing.
     pub must_show: bool,
 }
 
@@ -45,6 +45,8 @@ pub struct RunEnd {
     pub tried: Vec<Cause>,
     /// How the answers compare with the reviewed ones; `None` where they were not compared.
     pub answers: Option<Answers>,
+    /// What each of several devices came to by itself, where no baseline is that of all: each says what it lacks.
+    pub apart: Vec<(String, Summary)>,
 }
 
 /// A run that has begun.
@@ -54,8 +56,8 @@ pub struct Driver<'a> {
     tally: Tally<'a>,
     cases: Vec<CaseReport>,
     must_show: bool,
-    /// How many devices it has.
-    duts: usize,
+    /// The devices that it has.
+    duts: BTreeSet<String>,
     folder: String,
     began: Instant,
 }
@@ -70,8 +72,7 @@ impl<'a> Driver<'a> {
         reporters: &mut Reporters<'_>,
     ) -> Self {
         let began = Instant::now();
-        let names: BTreeSet<&str> = started.duts.iter().map(|dut| &*dut.name).collect();
-        let duts = names.len();
+        let duts = started.duts.iter().map(|dut| dut.name.clone()).collect();
         reporters.event(&Event::RunStarted(started));
         let tally = match demands.is_part {
             true => Tally::of_part(policy),
@@ -143,7 +144,7 @@ impl<'a> Driver<'a> {
         }
         let mut summary = Summary {
             causes: found,
-            duts: self.duts,
+            duts: self.duts.len(),
             took_us: self.end.took_us.unwrap_or_else(|| micros(self.began)),
             interrupted: self.end.interrupted,
             bench_error: self.end.bench_error,
@@ -151,14 +152,35 @@ impl<'a> Driver<'a> {
             folder: self.folder,
             ..self.tally.summary()
         };
+        for (dut, of_one) in &self.end.apart {
+            add_closures(&mut summary, dut, of_one);
+        }
         summary.exit = exit_code(&summary);
         let is_green = summary.exit == exit::CONFORMING;
-        if is_green && self.must_show && !self.cases.iter().any(shows_something) {
+        let shows = |dut: &String| {
+            let mut own = self.cases.iter().filter(|case| case.dut == *dut);
+            own.any(shows_something)
+        };
+        if is_green && self.must_show && !self.duts.iter().all(shows) {
             summary.exit = exit::NOTHING_RAN;
         }
         reporters.event(&Event::RunFinished(summary.clone()));
         summary
     }
+}
+
+/// Adds what one of several devices lacks: requirements that nothing put to the test, and entries of its baseline.
+fn add_closures(summary: &mut Summary, dut: &str, of_one: &Summary) {
+    let named = |text: &String| format!("{dut}: {text}");
+    summary.unexercised.extend(of_one.unexercised.iter().map(named));
+    summary.stale.extend(of_one.stale.iter().map(named));
+    for slug in &of_one.known_unexercised {
+        if !summary.known_unexercised.contains(slug) {
+            summary.known_unexercised.push(slug.clone());
+        }
+    }
+    let covered = of_one.covered.iter().cloned();
+    summary.covered.extend(covered.map(|it| CoveredBy { entry: named(&it.entry), ..it }));
 }
 
 /// Whether a case of the selection was carried out: getting to know the device is none of it.
@@ -193,8 +215,22 @@ fn exit_code(summary: &Summary) -> u8 {
 #[cfg(test)]
 mod tests {
     use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+    use mcp_hil_record::event::DutInfo;
 
     use super::*;
+
+    fn dut_info(name: &str) -> DutInfo {
+        DutInfo {
+            name: name.to_owned(),
+            target: "native".into(),
+            transport: "websocket".into(),
+            fidelity: String::new(),
+            level: String::new(),
+            cannot_show: Vec::new(),
+            reference: false,
+            in_place_of: None,
+        }
+    }
 
     /// The exit code of a run of these cases, with how it ended beside them.
     fn exit_of(cases: &[(&str, Verdict)], demands: Demands, end: RunEnd) -> u8 {
@@ -214,7 +250,8 @@ mod tests {
         };
         let cases = cases.iter().map(case).collect();
         let mut reporters = Reporters::new(std::io::sink());
-        let started = RunStarted::default();
+        let duts = vec![dut_info("dut")];
+        let started = RunStarted { duts, ..RunStarted::default() };
         let mut driver = Driver::begin(started, policy, demands, String::new(), &mut reporters);
         driver.dut_run("dut", "websocket", DutRunEnd { cases, ..DutRunEnd::default() });
         driver.end = end;

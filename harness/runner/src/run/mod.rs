@@ -155,21 +155,30 @@ pub async fn run(
     driver.finish(reporters)
 }
 
+/// Reports a run that cannot begin, for a reason that is the bench's.
+pub(crate) fn cannot_run(plan: &Plan, why: &str, reporters: &mut Reporters<'_>) {
+    let mut driver = begin(plan, reporters);
+    driver.end.bench_error = Some(why.to_owned());
+    driver.finish(reporters);
+}
+
 fn begin<'a>(plan: &'a Plan, reporters: &mut Reporters<'_>) -> Driver<'a> {
-    // The cases of the plan and the two around them, and the comparison.
-    let cases = (plan.cases.len() + plan.generation.properties.len() + 2) * plan.transports.len()
-        + usize::from(plan.transports.len() > 1);
     let basis = Some(plan.basis.clone());
-    let started = RunStarted { basis, ..plan.started(&plan.transports, cases) };
+    let started = RunStarted { basis, ..plan.started(&plan.transports, plan.planned()) };
+    let demands = demands(plan);
+    Driver::begin(started, plan.policy(), demands, plan.folder.display().to_string(), reporters)
+}
+
+/// What a run of a plan is held to.
+pub(crate) fn demands(plan: &Plan) -> Demands {
     let is_part = plan.basis.shard.is_some();
     let selected = !plan.cases.is_empty() || !plan.generation.properties.is_empty();
-    let demands = Demands {
+    Demands {
         whole_suite: plan.whole_suite,
         is_part,
         // Of a part only the whole can tell: all of it may be about what this device has not.
         must_show: selected && !is_part,
-    };
-    Driver::begin(started, plan.policy(), demands, plan.folder.display().to_string(), reporters)
+    }
 }
 
 fn compare_transports(plan: &Plan, driver: &mut Driver<'_>, reporters: &mut Reporters<'_>) {

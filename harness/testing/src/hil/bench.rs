@@ -294,7 +294,7 @@ mod tests {
         assert!(names.iter().all(|name| name.starts_with("native::mqtt::")), "{names:?}");
         assert!(!names.iter().any(|name| name.contains("::list::")), "{names:?}");
         let args = found.arguments(&found.devices[0], Over::Both).unwrap();
-        assert_eq!((&*args.dut, args.seed), ("native", Some(3)));
+        assert_eq!((&args.dut[..], args.seed), (&["native".to_owned()][..], Some(3)));
         assert_eq!(args.transport.map(|transports| transports.list().len()), Some(2));
         for bad in ["--onyl x", "--only nothing/", "--shard 1/2 --seed 1"] {
             let refusal = bench(&[(DUTS, "native"), (ARGUMENTS, bad)], &[]).unwrap_err();
