@@ -20,7 +20,9 @@ use mcp_hil_record::event::{CaseReport, Summary};
 use mcp_hil_record::names::{GATEWAY, dut_over};
 use mcp_hil_record::read::{Recorded, check_transcripts, read_single};
 use mcp_hil_runner::plan::read_baseline;
-use mcp_hil_runner::run::{CaseReports, Demands, Driver, DutRunEnd, RunEnd, VerdictPolicy};
+use mcp_hil_runner::run::{
+    CaseReports, Demands, Driver, DutRunEnd, RunEnd, VerdictPolicy, is_retry,
+};
 use mcp_hil_runner::suite::Suite;
 
 /// A run that was read back.
@@ -88,7 +90,8 @@ impl Replay {
         let whole_suite = !recorded.unexercised.is_empty()
             || !recorded.known_unexercised.is_empty()
             || self.is_whole();
-        let demands = Demands { whole_suite, ..Demands::default() };
+        let flaky_fails = recorded.flaky_fails;
+        let demands = Demands { whole_suite, flaky_fails, ..Demands::default() };
         let mut driver = Driver::begin(started, policy, demands, self.folder.clone(), reporters);
         for dut_run in &self.dut_runs {
             let (cases, facts) = self.judge(dut_run, &policy, reporters);
@@ -113,6 +116,7 @@ impl Replay {
             took_us: Some(recorded.took_us),
             bench_error: recorded.bench_error.clone(),
             interrupted: recorded.interrupted,
+            stopped: recorded.stopped.clone(),
             tried: recorded.causes.clone(),
             answers: None,
             apart: Vec::new(),
@@ -148,6 +152,8 @@ impl Replay {
                 exercised: Vec::new(),
                 reason: None,
                 known: false,
+                attempts: None,
+                flaky: false,
                 ..recorded.clone()
             };
             let Some(entries) = by_case.remove(recorded.case.as_str()) else {
@@ -166,15 +172,24 @@ impl Replay {
                 Some(own) => Some(own),
                 None => scripts.get(recorded.case.as_str()).copied(),
             };
+            let mut before = None;
             for entry in entries {
                 if let What::Mark { mark: Mark::Facts(learned) } = &entry.what {
                     facts = Some(learned.as_ref().clone());
+                }
+                if is_retry(entry) {
+                    let known = facts.clone().unwrap_or_default();
+                    let outcome = judge.end_case(script, &known);
+                    before = Some(case_reports.attempt(&blank, before, outcome, policy, reporters));
+                    judge.observe(entry.clone());
+                    judge.begin_case(&id);
+                    continue;
                 }
                 judge.observe(entry.clone());
             }
             let known = facts.clone().unwrap_or_default();
             let outcome = judge.end_case(script, &known);
-            case_reports.finish(blank, outcome, policy, reporters);
+            case_reports.finish_after(before, blank, outcome, policy, reporters);
         }
         if let Some(facts) = &mut facts {
             facts.capabilities.extend(judge.late_capabilities());

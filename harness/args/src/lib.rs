@@ -48,7 +48,7 @@ pub use output::{Color, Format, OutputArgs};
 pub use profile::{PROFILES, from_profile};
 pub use replay::ReplayArgs;
 pub use run::baseline_argument;
-pub use run::{RunArgs, Sut, Transports};
+pub use run::{FlakyResult, RunArgs, Sut, Transports};
 pub use self_test::SelfTestArgs;
 pub use serve::{ServeArgs, Served};
 pub use setup::{Cores, SetupArgs, SetupCommand};

@@ -125,6 +125,32 @@ pub struct RunArgs {
     #[arg(long, value_name = "ID", help_heading = "Selection")]
     pub only: Vec<String>,
 
+    /// Leave out the cases whose id begins with this, or that judge this requirement (repeatable)
+    #[arg(long, value_name = "ID", help_heading = "Selection")]
+    pub exclude: Vec<String>,
+
+    /// Run only what was not passed when it was last run on this device, by the runs in the folder of `--out`;
+    /// everything if there is none
+    #[arg(long, help_heading = "Selection")]
+    pub last_failed: bool,
+
+    /// Stop after so many cases that failed, were inconclusive or broke the bench; what is known or flaky is not counted
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "fail_fast", help_heading = "Verdicts")]
+    pub max_fail: Option<u32>,
+
+    /// Stop after the first such case; same as `--max-fail 1`
+    #[arg(long, help_heading = "Verdicts")]
+    pub fail_fast: bool,
+
+    /// How often a scripted case that did not pass is tried again, on a device that was started for it. If it passes
+    /// then, its verdict is `flaky`
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Verdicts")]
+    pub retries: u32,
+
+    /// What flaky cases make of a run that is conforming otherwise; they are reported in any case
+    #[arg(long, value_enum, value_name = "RESULT", default_value_t = FlakyResult::Pass, help_heading = "Verdicts")]
+    pub flaky_result: FlakyResult,
+
     /// Inputs to generate for each property; 0 for none
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_INPUTS, alias = "cases", help_heading = "Generated inputs")]
     pub inputs: u32,
@@ -264,6 +290,15 @@ pub enum Sut {
     Gateway,
 }
 
+/// What flaky cases make of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FlakyResult {
+    /// It conforms
+    Pass,
+    /// It does not
+    Fail,
+}
+
 /// The transports of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Transports {
@@ -292,6 +327,16 @@ pub fn baseline_argument(path: &Path) -> String {
 }
 
 impl RunArgs {
+    /// Whether the selection is the whole suite, as far as arguments tell.
+    pub fn selects_all(&self) -> bool {
+        self.only.is_empty() && self.scenario.is_empty() && self.exclude.is_empty()
+    }
+
+    /// After how many failures the run stops, if it does.
+    pub fn most_failures(&self) -> Option<u32> {
+        self.max_fail.or(self.fail_fast.then_some(1))
+    }
+
     /// The folder of regressions.
     pub fn regressions_folder(&self) -> Option<PathBuf> {
         let folder = self.regressions.clone();

@@ -28,6 +28,13 @@ pub struct CaseReport {
     /// Whether every failing finding is listed in the baseline.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
+    /// How often it was tried, where that is more than once. What follows is about the first attempt that did not pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Whether it passed in the end: the verdict is that of the first attempt, and is not held against the run unless that
+    /// was asked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
     /// How long it took, in microseconds.
     pub took_us: u64,
     /// What was found; warnings too.
@@ -130,6 +137,32 @@ fn is_none(number: &u32) -> bool {
 }
 
 impl CaseReport {
+    /// Whether it is held against the run: it did not pass, nobody knew of it, and trying again did not help.
+    pub fn is_red(&self) -> bool {
+        match self.verdict {
+            Verdict::Pass | Verdict::NotApplicable => false,
+            Verdict::Fail => !self.known && !self.flaky,
+            Verdict::Inconclusive => !self.flaky,
+            Verdict::Error => true,
+        }
+    }
+
+    /// Adds another attempt at a case that did not pass. If that passed, the case is flaky; the evidence is that of the
+    /// first attempt in any case.
+    #[must_use]
+    pub fn tried_again(mut self, other: Self) -> Self {
+        self.attempts = Some(self.attempts.unwrap_or(1) + 1);
+        self.flaky = !other.is_red();
+        self.took_us = other.took_us;
+        for slug in other.exercised {
+            if !self.exercised.contains(&slug) {
+                self.exercised.push(slug);
+            }
+        }
+        self.exercised.sort();
+        self
+    }
+
     /// Lets the report of a run name its files from a folder that contains the run as `name`. What repro commands say
     /// of the run's folder, `before`, they say of `after`; nothing where that is empty.
     pub fn belongs_to(&mut self, name: &str, before: &str, after: &str) {
@@ -157,6 +190,8 @@ impl CaseReport {
             verdict: Verdict::Pass,
             reason: None,
             known: false,
+            attempts: None,
+            flaky: false,
             took_us: 0,
             findings: Vec::new(),
             exercised: Vec::new(),
@@ -164,5 +199,27 @@ impl CaseReport {
             repro: String::new(),
             generated: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_passes_in_the_end_is_flaky_and_keeps_its_evidence() {
+        let report = |verdict, took_us| CaseReport {
+            verdict,
+            took_us,
+            ..CaseReport::blank("a", "mqtt", "b/c", "")
+        };
+        let failed = report(Verdict::Fail, 1);
+        let again = failed.clone().tried_again(report(Verdict::Fail, 2));
+        assert_eq!((again.attempts, again.flaky, again.is_red()), (Some(2), false, true));
+        let flaky = again.tried_again(report(Verdict::Pass, 3));
+        assert_eq!((flaky.attempts, flaky.flaky, flaky.is_red()), (Some(3), true, false));
+        assert_eq!((flaky.verdict, flaky.took_us), (Verdict::Fail, 3));
+        // A bench that broke the second attempt shows nothing of the device.
+        assert!(failed.tried_again(report(Verdict::Error, 2)).is_red());
     }
 }

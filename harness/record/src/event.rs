@@ -195,6 +195,12 @@ pub struct Summary {
     pub failed: usize,
     /// Cases that failed as the baseline says.
     pub known: usize,
+    /// Cases that did not pass at first, and passed when they were tried again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flaky: usize,
+    /// Whether the run does not conform because of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky_fails: bool,
     /// Cases that showed nothing.
     pub inconclusive: usize,
     /// Cases that the bench or the harness broke.
@@ -233,6 +239,9 @@ pub struct Summary {
     pub took_us: u64,
     /// Whether it was cut short by Ctrl-C.
     pub interrupted: bool,
+    /// Why it stopped by itself before its end, in words: `after the first failure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// Why the bench could not carry out the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bench_error: Option<String>,
@@ -240,6 +249,10 @@ pub struct Summary {
     pub exit: u8,
     /// The folder with the run's files.
     pub folder: String,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What an entry of the baseline covered that it does not name.

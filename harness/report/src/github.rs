@@ -205,6 +205,8 @@ fn annotations(record: &Record, workspace: &Workspace) -> String {
             }
         }
     }
+    let flaky = record.cases.iter().filter(|case| case.flaky);
+    warnings.extend(flaky.map(|case| of_flaky(case, workspace)));
     warnings.extend(warned.iter().map(|(case, finding)| {
         let place = place(case, workspace);
         let title = format!("WARN {} {}", lines::link(&case.dut, &case.transport), case.case);
@@ -227,6 +229,14 @@ fn of_cause(cause: &Cause, place: Option<(String, u64)>) -> String {
     }
     text += &format!("\nrepro {}", clean::visible(&cause.repro()));
     command("error", place, &title, &text)
+}
+
+/// A case that passed only when it was tried again.
+fn of_flaky(case: &CaseReport, workspace: &Workspace) -> String {
+    let title = format!("FLAKY {} {}", lines::link(&case.dut, &case.transport), case.case);
+    let told = case.findings.first().map(evidence).unwrap_or_default();
+    let text = format!("{told}\n{}", lines::attempts(case).unwrap_or_default());
+    command("warning", place(case, workspace), &title, text.trim())
 }
 
 /// A case that the bench spoilt.

@@ -23,6 +23,8 @@ pub enum Status {
     Warn,
     /// The case failed as listed in the baseline.
     Known,
+    /// It did not pass at first, and passed when it was tried again.
+    Flaky,
     /// The case was inconclusive.
     Inconclusive,
     /// The case failed.
@@ -37,6 +39,7 @@ impl Status {
     /// The status of a judged case.
     pub fn of(case: &CaseReport) -> Self {
         match case.verdict {
+            _ if case.flaky => Self::Flaky,
             Verdict::NotApplicable => Self::NotApplicable,
             Verdict::Pass if case.findings.is_empty() => Self::Pass,
             Verdict::Pass => Self::Warn,
@@ -53,6 +56,7 @@ impl Status {
             Self::Pass => "PASS",
             Self::Warn => "WARN",
             Self::Known => "KNOWN",
+            Self::Flaky => "FLAKY",
             Self::Inconclusive => "INCONC",
             Self::Fail => "FAIL",
             Self::Error => "ERROR",
@@ -64,7 +68,7 @@ impl Status {
     pub fn colour(self) -> Colour {
         match self {
             Self::Pass => GREEN,
-            Self::Warn | Self::Inconclusive => YELLOW,
+            Self::Warn | Self::Flaky | Self::Inconclusive => YELLOW,
             Self::Known => CYAN,
             Self::Fail => RED,
             Self::Error => MAGENTA,
@@ -81,6 +85,15 @@ pub fn short_transport(transport: &str) -> &str {
 /// A device and its transport in short: `native/ws`.
 pub fn link(dut: &str, transport: &str) -> String {
     clean::visible(&format!("{dut}/{}", short_transport(transport))).into_owned()
+}
+
+/// How often a case was tried, where that is more than once: `passed in attempt 2`, `failed in all of 3 attempts`.
+pub fn attempts(case: &CaseReport) -> Option<String> {
+    let attempts = case.attempts?;
+    Some(match case.flaky {
+        true => format!("passed in attempt {attempts}"),
+        false => format!("failed in all of {attempts} attempts"),
+    })
 }
 
 /// Which part of a run it is, or of how many runs: `, shard 2/3`.

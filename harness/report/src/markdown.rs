@@ -64,6 +64,7 @@ fn with_evidence(record: &Record, catalogue: &Catalogue, limit: usize, evidence:
     let summary = &record.summary;
     let mut text = String::new();
     let (sign, word) = match summary.exit {
+        0 if summary.flaky > 0 => ("⚠️", "conforming, with flaky cases"),
         0 if summary.known > 0 => ("✅", "conforming, with known failures"),
         0 => ("✅", "conforming"),
         1 => ("❌", "not conforming"),
@@ -102,6 +103,7 @@ fn with_evidence(record: &Record, catalogue: &Catalogue, limit: usize, evidence:
             );
         }
     }
+    flaky(&mut text, record);
     others(&mut text, record);
     answers(&mut text, record, limit);
     rest(&mut text, record);
@@ -236,6 +238,29 @@ fn block(cause: &Cause, record: &Record, catalogue: &Catalogue, limit: usize) ->
         plain(&lines::link(&cause.dut, &cause.transport)),
         fence(&rows.join("\n")),
     )
+}
+
+/// Cases that passed only when they were tried again.
+fn flaky(text: &mut String, record: &Record) {
+    let cases: Vec<String> = record
+        .cases
+        .iter()
+        .filter(|case| case.flaky)
+        .map(|case| {
+            let link = lines::link(&case.dut, &case.transport);
+            let first = case.findings.first().map_or("", |finding| &*finding.requirement);
+            let attempts = lines::attempts(case).unwrap_or_default();
+            format!("- FLAKY {} {}: {}, {attempts}", plain(&link), plain(&case.case), code(first))
+        })
+        .collect();
+    if let Some(more) = cases.len().checked_sub(1) {
+        let _ =
+            writeln!(text, "{}", cases.iter().take(ROWS).cloned().collect::<Vec<_>>().join("\n"));
+        if more >= ROWS {
+            let _ = writeln!(text, "\n{} more.", cases.len() - ROWS);
+        }
+        text.push('\n');
+    }
 }
 
 /// Cases that stand against the run without a cause of the device: the bench spoilt them.

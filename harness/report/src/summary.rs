@@ -33,6 +33,7 @@ pub fn exit_meaning(summary: &Summary) -> Option<String> {
                 (summary.failed > 0, "the device does not conform"),
                 (summary.errors > 0, "cases failed because of the harness or the bench"),
                 (summary.inconclusive > 0, "cases were inconclusive"),
+                (summary.flaky > 0 && summary.flaky_fails, "cases were flaky"),
                 (
                     !unexplained(&summary.unexercised, &summary.causes).is_empty(),
                     "requirements were not exercised",
@@ -90,7 +91,7 @@ pub(crate) struct Beside<'a> {
 pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
     let Beside { warnings, planned, duts, across } = *beside;
     let colour = match summary.exit {
-        0 if summary.warnings == 0 => GREEN,
+        0 if summary.warnings == 0 && summary.flaky == 0 => GREEN,
         0 => YELLOW,
         _ => RED,
     };
@@ -138,6 +139,11 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
             page.row(label, &clean::line(line, BENCH_LINE));
         }
     }
+    if let Some(stopped) = &summary.stopped {
+        let done = summary.cases + summary.not_applicable;
+        let text = format!("{stopped}, with {done} of {} done", count(planned, "case"));
+        page.row("stopped", &clean::visible(&text));
+    }
     if summary.interrupted {
         let done = summary.cases + summary.not_applicable;
         page.row("interrupted", &format!("after {done} of {}", count(planned, "case")));
@@ -168,6 +174,7 @@ pub(super) fn counts(summary: &Summary) -> String {
             (summary.passed, "passed".to_owned(), true),
             (summary.failed, "failed".to_owned(), false),
             (summary.known, plural(summary.known, "known failure"), false),
+            (summary.flaky, "flaky".to_owned(), false),
             (summary.inconclusive, "inconclusive".to_owned(), false),
             (summary.errors, plural(summary.errors, "error"), false),
         ]

@@ -243,6 +243,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 None => (slugs(case, room, |finding| !finding.is_warning()), None),
             },
             // The end of the run tells each cause once, with its evidence.
+            Status::Flaky => (slugs(case, room, |finding| !finding.is_warning()), None),
             Status::Fail => (slugs(case, room, |finding| finding.verdict == case.verdict), None),
             Status::NotApplicable | Status::Inconclusive | Status::Error => {
                 (String::new(), lines::reason(case))
@@ -273,7 +274,11 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         }
         // What the baseline lists is not news, and the end of the run tells of the rest.
         let has_evidence = !matches!(status, Status::Pass | Status::NotApplicable);
-        if self.style.verbose && has_evidence {
+        if let Some(attempts) = lines::attempts(case) {
+            self.page.row("attempts", &attempts);
+        }
+        // No cause tells of what is flaky.
+        if (self.style.verbose || status == Status::Flaky) && has_evidence {
             self.block(case);
         }
     }
@@ -370,6 +375,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
 
     /// What is wrong, each thing once.
     fn causes(&mut self, causes: &[Cause]) {
+        let several = self.duts.iter().any(|dut| dut.name != self.duts[0].name);
         for (at, cause) in causes.iter().enumerate() {
             let inconclusive = cause.finding.verdict == Verdict::Inconclusive;
             let (word, colour) = match inconclusive {
@@ -377,8 +383,11 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 false => ("Cause", RED),
             };
             let bracket = format!("{:>8}", format!("{} of {}", at + 1, causes.len()));
-            let slug = clean::visible(&cause.finding.requirement).into_owned();
-            self.page.status(word, colour, &bracket, &slug);
+            let mut title = clean::visible(&cause.finding.requirement).into_owned();
+            if several {
+                title += &format!(" on {}", lines::link(&cause.dut, &cause.transport));
+            }
+            self.page.status(word, colour, &bracket, &title);
             self.rows(lines::cause(cause, &self.style.catalogue, EVIDENCE));
         }
     }

@@ -151,6 +151,33 @@ impl Suite {
         Ok(cases)
     }
 
+    /// Refuses what is to be left out, and would leave nothing out.
+    ///
+    /// # Errors
+    ///
+    /// No case and no property is selected by it.
+    pub fn check_excluded(&self, selector: &str) -> Result<(), UserError> {
+        let mut properties = PROPERTIES.iter();
+        if self.cases.iter().any(|case| selects(selector, case))
+            || properties.any(|property| property.id.starts_with(selector))
+        {
+            return Ok(());
+        }
+        Err(UserError::usage(
+            format!("`--exclude {selector}` selects no case"),
+            &self.meant(selector),
+        ))
+    }
+
+    /// What somebody may have meant whose selector selects nothing.
+    fn meant(&self, selector: &str) -> String {
+        let ids = self.cases.iter().map(|case| &*case.id);
+        match nearest(selector, ids.chain(PROPERTIES.iter().map(|known| known.id))) {
+            Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
+            None => "`mcp-hil list` shows all cases".to_owned(),
+        }
+    }
+
     /// The cases whose id is, or begins with, one of the selectors; all where there is none.
     ///
     /// # Errors
@@ -177,14 +204,8 @@ impl Suite {
                 ));
             }
             if !built_in && !self.cases.iter().any(|case| selects(selector, case)) {
-                let ids = self.cases.iter().map(|case| &*case.id);
-                let near = nearest(selector, ids.chain(PROPERTIES.iter().map(|known| known.id)));
-                let hint = match near {
-                    Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
-                    None => "`mcp-hil list` shows all cases".to_owned(),
-                };
                 let what = format!("`--only {selector}` selects no case");
-                return Err(UserError::nothing_ran(what, &hint));
+                return Err(UserError::nothing_ran(what, &self.meant(selector)));
             }
         }
         let wanted =
@@ -193,8 +214,8 @@ impl Suite {
     }
 }
 
-/// A selector is a whole id, a prefix of one, or the slug of a requirement that the case names.
-fn selects(selector: &str, case: &Case) -> bool {
+/// Whether a case is selected. A selector is a whole id, a prefix of one, or the slug of a requirement that the case names.
+pub(crate) fn selects(selector: &str, case: &Case) -> bool {
     case.id.starts_with(selector) || case.requirements().iter().any(|one| one.slug() == selector)
 }
 

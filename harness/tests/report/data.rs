@@ -148,6 +148,8 @@ pub(crate) fn case(id: &str, verdict: Verdict) -> CaseReport {
         verdict,
         reason: None,
         known: false,
+        attempts: None,
+        flaky: false,
         took_us: 41_000,
         findings: Vec::new(),
         exercised: vec!["ids.echo".into(), "errors.code-integer".into()],

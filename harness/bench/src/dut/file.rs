@@ -42,6 +42,8 @@ pub struct DutFile {
     /// The image that an emulated chip boots, or what a board is flashed with: a program (ELF) or an
     /// image of its whole flash memory. `--firmware` overrides it.
     pub firmware: Option<PathBuf>,
+    /// Its known failures; `--baseline` overrides it.
+    pub baseline: Option<PathBuf>,
     /// What most likely fails in the same way and costs less: a target that the harness starts on this
     /// host. Failures are made small there, and the outcome is tried on the device itself.
     pub twin: Option<String>,

@@ -169,7 +169,9 @@ fn failing(case: &CaseReport) -> impl Iterator<Item = Found<'_>> {
     let counts = |finding: &&Finding| {
         matches!(finding.verdict, Verdict::Fail | Verdict::Inconclusive) && !finding.known
     };
-    case.findings.iter().filter(counts).map(move |finding| Found { case, finding })
+    // What passed when it was tried again is told with its case.
+    let findings = case.findings.iter().filter(|_| !case.flaky);
+    findings.filter(counts).map(move |finding| Found { case, finding })
 }
 
 fn cause(group: Group<'_>) -> Cause {

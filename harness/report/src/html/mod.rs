@@ -157,6 +157,7 @@ fn links(record: &Record) -> Vec<(&str, &str)> {
 fn verdict(summary: &Summary) -> (&'static str, &'static str) {
     match summary.exit {
         _ if summary.interrupted => ("inconc", "Interrupted"),
+        0 if summary.flaky > 0 => ("warn", "Conforming, with flaky cases"),
         0 if summary.warnings > 0 => ("warn", "Conforming, with warnings"),
         0 => ("pass", "Conforming"),
         3 => ("error", "The bench failed"),
@@ -174,10 +175,11 @@ fn rank(status: Status) -> u8 {
         Status::Fail => 0,
         Status::Error => 1,
         Status::Inconclusive => 2,
-        Status::Known => 3,
-        Status::Warn => 4,
-        Status::Pass => 5,
-        Status::NotApplicable => 6,
+        Status::Flaky => 3,
+        Status::Known => 4,
+        Status::Warn => 5,
+        Status::Pass => 6,
+        Status::NotApplicable => 7,
     }
 }
 
@@ -187,6 +189,7 @@ fn class(status: Status) -> &'static str {
         Status::Pass => "pass",
         Status::Warn => "warn",
         Status::Known => "known",
+        Status::Flaky => "flaky",
         Status::Inconclusive => "inconc",
         Status::Fail => "fail",
         Status::Error => "error",

@@ -8,6 +8,7 @@
 //! | inconclusive, error | `error` of the type `inconclusive` or `error` |
 //! | not-applicable | `skipped` of the type `not-applicable`, its reason as the message |
 //! | known failure | `skipped` of the type `known-failure`; the evidence is in `system-out` |
+//! | flaky | passed, with a `flakyFailure` that has the evidence of the first attempt, as Maven and nextest write it |
 //! | passed with warnings | passed; the warnings are in `system-out` |
 //!
 //! Known failures are skipped since the readers of Jenkins, GitLab and GitHub show a skipped case
@@ -201,8 +202,16 @@ fn testcase(case: &CaseReport, causes: &[Cause], origin: &[Row], catalogue: &Cat
         Told { kind: kind.to_owned(), message: message(case, &broken), body }
     };
     let mut out = Vec::new();
-    let outcome = match Status::of(case) {
-        Status::Pass | Status::Warn => Outcome::Passed,
+    let status = Status::of(case);
+    let flaky = (status == Status::Flaky).then(|| {
+        let first = leading(case, &broken).map_or("flaky", |first| &*first.requirement);
+        let mut told = told(first);
+        let attempts = lines::attempts(case).unwrap_or_default();
+        told.message = format!("{} ({attempts})", told.message);
+        told
+    });
+    let outcome = match status {
+        Status::Pass | Status::Warn | Status::Flaky => Outcome::Passed,
         Status::NotApplicable => Outcome::Skipped(Told {
             kind: "not-applicable".to_owned(),
             message: case.reason.clone().unwrap_or_else(|| "does not apply".to_owned()),
@@ -231,6 +240,7 @@ fn testcase(case: &CaseReport, causes: &[Cause], origin: &[Row], catalogue: &Cat
         class,
         took_us: case.took_us,
         outcome,
+        flaky,
         out: out.join("\n"),
         err: said(&broken),
     }
@@ -334,6 +344,7 @@ fn run_case(name: &str, outcome: Outcome) -> Case {
         class: "mcp-hil.run".to_owned(),
         took_us: 0,
         outcome,
+        flaky: None,
         out: String::new(),
         err: String::new(),
     }

@@ -42,6 +42,8 @@ pub(super) struct Case {
     pub class: String,
     pub took_us: u64,
     pub outcome: Outcome,
+    /// Of a case that passed, why it did not before it was tried again.
+    pub flaky: Option<Told>,
     /// `system-out`; none if empty.
     pub out: String,
     /// `system-err`; none if empty.
@@ -150,11 +152,20 @@ fn in_dialect(plain: &[u8], suites: &[Suite]) -> io::Result<Vec<u8>> {
                 properties(&mut writer, suite)?;
             }
             Event::Start(element) => {
-                writer.write_event(Event::Start(changed(&element, &mut cases_left)?))?
+                let flaky = flaky(&element, &cases_left);
+                writer.write_event(Event::Start(changed(&element, &mut cases_left)?))?;
+                flaky_failure(&mut writer, flaky)?;
             }
-            Event::Empty(element) => {
-                writer.write_event(Event::Empty(changed(&element, &mut cases_left)?))?
-            }
+            Event::Empty(element) => match flaky(&element, &cases_left) {
+                None => writer.write_event(Event::Empty(changed(&element, &mut cases_left)?))?,
+                told => {
+                    let start = changed(&element, &mut cases_left)?;
+                    let end = start.to_end().into_owned();
+                    writer.write_event(Event::Start(start))?;
+                    flaky_failure(&mut writer, told)?;
+                    writer.write_event(Event::End(end))?;
+                }
+            },
             Event::CData(text) => {
                 let text = String::from_utf8_lossy(&text).replace(CDATA_END, "]]>");
                 writer.write_event(Event::Text(BytesText::from_escaped(ascii(&text))))?;
@@ -165,6 +176,27 @@ fn in_dialect(plain: &[u8], suites: &[Suite]) -> io::Result<Vec<u8>> {
     let mut xml = writer.into_inner();
     xml.push(b'\n');
     Ok(xml)
+}
+
+/// Why the case of which an element is the head is flaky, if it is.
+fn flaky<'a>(
+    element: &BytesStart<'_>,
+    cases_left: &std::slice::Iter<'a, Case>,
+) -> Option<&'a Told> {
+    let is_case = element.name().as_ref() == b"testcase";
+    cases_left.as_slice().first().filter(|_| is_case)?.flaky.as_ref()
+}
+
+fn flaky_failure(writer: &mut Writer<Vec<u8>>, told: Option<&Told>) -> io::Result<()> {
+    let Some(Told { kind, message, body }) = told else {
+        return Ok(());
+    };
+    let attributes = [("message", message.clone()), ("type", kind.clone())];
+    let head = start("flakyFailure", &attributes);
+    let end = head.to_end().into_owned();
+    writer.write_event(Event::Start(head))?;
+    writer.write_event(Event::Text(BytesText::from_escaped(ascii(&xml_body(body)))))?;
+    writer.write_event(Event::End(end))
 }
 
 /// The head of an element inside a suite.

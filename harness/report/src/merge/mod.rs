@@ -36,6 +36,8 @@ pub struct Merge {
     /// The folder of the joined run.
     pub folder: PathBuf,
     parts: Vec<Part>,
+    /// Why the bench could not carry out runs of several devices, or some of these.
+    bench_errors: Vec<String>,
 }
 
 /// One of the runs.
@@ -44,12 +46,29 @@ struct Part {
     folder: PathBuf,
     record: Record,
     basis: Basis,
+    /// Whether it is one of a run of several devices, which tells of its bench.
+    is_one_of_several: bool,
 }
 
 impl Part {
-    /// Reads a run's folder.
-    fn read(folder: &Path) -> Result<Self, UserError> {
+    /// Reads a run's folder; that of a run of several devices is as many parts. With it comes why the bench could not
+    /// carry out one of several devices.
+    fn read_all(folder: &Path) -> Result<(Vec<Self>, Option<String>), UserError> {
         let record = read_record(folder)?;
+        if record.run.at_once.is_none() {
+            return Ok((vec![Self::read(folder, record)?], None));
+        }
+        let folders = record.run.joined.iter().map(|name| folder.join("runs").join(name));
+        let parts = folders.map(|folder| {
+            let part = Self::read(&folder, read_record(&folder)?)?;
+            Ok(Self { is_one_of_several: true, ..part })
+        });
+        let error = record.summary.bench_error;
+        let error = error.map(|error| format!("{}: {error}", folder.display()));
+        Ok((parts.collect::<Result<_, UserError>>()?, error))
+    }
+
+    fn read(folder: &Path, record: Record) -> Result<Self, UserError> {
         check_transcripts(&record, folder)?;
         let file = folder.join("report.json");
         if !record.run.joined.is_empty() {
@@ -69,7 +88,7 @@ impl Part {
                 "run it again with this program",
             ));
         };
-        Ok(Self { folder: folder.to_owned(), record, basis })
+        Ok(Self { folder: folder.to_owned(), record, basis, is_one_of_several: false })
     }
 
     /// Its folder, in words.
@@ -79,7 +98,8 @@ impl Part {
 
     /// Whether it was cut short, by the user or by the bench.
     fn is_cut_short(&self) -> bool {
-        self.record.summary.interrupted || self.record.summary.bench_error.is_some()
+        let summary = &self.record.summary;
+        summary.interrupted || summary.stopped.is_some() || summary.bench_error.is_some()
     }
 }
 
@@ -91,15 +111,19 @@ impl Merge {
     /// A missing or damaged file, with its name; runs that do not belong together, with both folders
     /// and what differs; a folder that is there already.
     pub fn open(args: &MergeArgs) -> Result<Self, UserError> {
-        let parts = args.runs.iter().map(|folder| Part::read(folder));
-        let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let (mut parts, mut bench_errors) = (Vec::new(), Vec::new());
+        for folder in &args.runs {
+            let (read, error) = Part::read_all(folder)?;
+            parts.extend(read);
+            bench_errors.extend(error);
+        }
         let Some(first) = parts.first() else {
             return Err(UserError::nothing_ran("no runs to join", "name the folders of runs"));
         };
         let catalogue = Suite::load(&first.record.run.rules, None)?.catalogue;
         belong::check(&parts, &catalogue)?;
         keep::copy(&mut parts, &args.out)?;
-        Ok(Self { catalogue, folder: args.out.clone(), parts })
+        Ok(Self { catalogue, folder: args.out.clone(), parts, bench_errors })
     }
 
     /// Reports the joined run as if it had been one.
@@ -119,6 +143,7 @@ impl Merge {
         let demands = Demands {
             whole_suite: basis.whole_suite,
             is_part: false,
+            flaky_fails: self.parts.iter().any(|part| part.record.summary.flaky_fails),
             must_show: !basis.selected.is_empty(),
         };
         let duts = started.duts.clone();
@@ -152,6 +177,7 @@ impl Merge {
         driver.end = RunEnd {
             took_us: summaries().map(|one| one.took_us).max(),
             interrupted: summaries().any(|one| one.interrupted),
+            stopped: summaries().find_map(|one| one.stopped.clone()),
             bench_error: self.bench_errors(),
             tried: summaries().flat_map(|one| one.causes.clone()).collect(),
             answers: None,
@@ -220,11 +246,12 @@ impl Merge {
 
     /// Why the bench could not carry out some of the runs.
     fn bench_errors(&self) -> Option<String> {
-        let told = self.parts.iter().filter_map(|part| {
+        let alone = self.parts.iter().filter(|part| !part.is_one_of_several);
+        let told = alone.filter_map(|part| {
             let error = part.record.summary.bench_error.as_ref()?;
             Some(format!("{}: {error}", part.name()))
         });
-        let told: Vec<String> = told.collect();
+        let told: Vec<String> = told.chain(self.bench_errors.iter().cloned()).collect();
         (!told.is_empty()).then(|| told.join("\n\n"))
     }
 }

@@ -2,31 +2,24 @@
 
 use std::path::Path;
 
-use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::wire::to_hex;
-use mcp_hil_scenario::{Case, write};
+use mcp_hil_scenario::write;
 use sha2::{Digest, Sha256};
 
-use crate::plan::Generation;
+use super::read::Tests;
 use mcp_hil_args::{RunArgs, argument};
 use mcp_hil_bench::dut::Dut;
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::event::Basis;
 
-/// What a run of this selection stands on; `cases` and `generation` are still whole.
+/// What a run of these tests stands on; they are still whole.
 ///
 /// # Errors
 ///
 /// A part is asked for without a seed, or the image cannot be read.
-pub(super) fn basis(
-    args: &RunArgs,
-    catalogue: &Catalogue,
-    cases: &[Case],
-    generation: &Generation,
-    baseline: Option<&Baseline>,
-    dut: &Dut,
-) -> Result<Basis, UserError> {
+pub(super) fn basis(args: &RunArgs, tests: &Tests, dut: &Dut) -> Result<Basis, UserError> {
+    let Tests { cases, generation, baseline, whole_suite, .. } = tests;
     if let (Some(shard), None) = (args.shard, args.seed) {
         return Err(UserError::usage(
             format!(
@@ -43,13 +36,13 @@ pub(super) fn basis(
         scenarios.update(format!("{}\n{}\n", case.id, write(case, &[])));
     }
     Ok(Basis {
-        requirements: requirements(catalogue),
+        requirements: requirements(&tests.suite.catalogue),
         scenarios: hex(scenarios),
         options: options(args),
-        baseline: baseline.cloned(),
+        baseline: baseline.clone(),
         firmware: firmware(&dut.images())?,
         selected: ids.map(str::to_owned).collect(),
-        whole_suite: args.only.is_empty() && args.scenario.is_empty(),
+        whole_suite: *whole_suite,
         shard: args.shard,
     })
 }
@@ -69,6 +62,10 @@ fn options(args: &RunArgs) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     let only = args.only.iter();
     options.extend(only.map(|selector| format!("--only {selector}")));
+    let excluded = args.exclude.iter();
+    options.extend(excluded.map(|selector| format!("--exclude {selector}")));
+    options.extend((args.retries > 0).then(|| format!("--retries {}", args.retries)));
+    options.extend(args.last_failed.then(|| "--last-failed".to_owned()));
     options.extend(args.allow.iter().map(|tool| format!("--allow {tool}")));
     options.push(format!("--inputs {}", args.inputs));
     options.push(format!("--max-time {}ms", args.max_time.as_millis()));

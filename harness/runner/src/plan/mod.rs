@@ -3,6 +3,8 @@
 mod basis;
 mod folder;
 mod generation;
+mod last_failed;
+mod limit;
 pub mod listen;
 mod mqtt;
 mod read;
@@ -30,6 +32,7 @@ pub use basis::requirements;
 pub(crate) use folder::PART;
 pub use folder::{make_folder, now};
 pub use generation::Generation;
+pub use limit::FailureLimit;
 use listen::Listening;
 pub use mqtt::MqttPlan;
 pub(crate) use read::device;
@@ -87,8 +90,16 @@ pub struct Plan {
     pub wait_for_board: Duration,
     /// How long it may stay away after a drop, when that was given.
     redial_deadline: Option<Duration>,
+    /// Whether other devices are tested at the same time, on the processor that a device on this host runs on.
+    pub(crate) beside_others: bool,
     /// Whether the commands that show findings again are tried before they are printed.
     pub confirms: bool,
+    /// How often a case that did not pass is tried again.
+    pub retries: u32,
+    /// Whether a run with flaky cases does not conform.
+    pub flaky_fails: bool,
+    /// After how many failures the run stops.
+    pub limit: Option<FailureLimit>,
     /// Name of the run.
     pub run: String,
     /// When it began, RFC 3339, UTC.
@@ -114,6 +125,7 @@ impl Plan {
             folder: self.folder.join("twin"),
             ..self.clone()
         };
+        (plan.limit, plan.retries) = (None, 0);
         plan.mqtt.broker = None;
         plan.mqtt.told = true;
         plan.generation.budget = None;
@@ -156,10 +168,13 @@ impl Plan {
 
     /// How long the device may take to connect again by itself after a drop. Stock devices try
     /// again after ten seconds over MQTT and at last after sixty (device-protocol 3.1); over
-    /// WebSocket other clients often rest for five or ten. The reference device does not.
+    /// WebSocket other clients often rest for five or ten. The reference device does not, but has to wait for a processor
+    /// that others use, too.
     pub fn redial_deadline(&self, transport: Transport) -> Duration {
         self.redial_deadline.unwrap_or(match transport {
-            Transport::WebSocket if self.dut.is_reference() => Duration::from_secs(3),
+            Transport::WebSocket if self.dut.is_reference() && !self.beside_others => {
+                Duration::from_secs(3)
+            }
             Transport::WebSocket => Duration::from_secs(11),
             Transport::Mqtt => Duration::from_secs(65),
         })

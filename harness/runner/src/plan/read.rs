@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_hil_args::{AUTO, RunArgs, baseline_argument};
+use mcp_hil_args::{AUTO, FlakyResult, RunArgs, baseline_argument};
 use mcp_hil_bench::backtrace::{Symbols, is_program};
 use mcp_hil_bench::dut::declared::check_kinds;
 use mcp_hil_bench::dut::{Asked, Choice, Difference, Dut, How, SHORTEST_TOKEN, choose, named};
@@ -17,29 +17,69 @@ use mcp_hil_scenario::Case;
 use super::basis::basis;
 use super::folder::now;
 use super::generation::Generation;
+use super::last_failed::last_failed;
+use super::limit::FailureLimit;
 use super::listen::Listening;
 use super::mqtt::MqttPlan;
 use super::{Plan, shard};
 use crate::random::Random;
 use crate::snapshots::Setup as Snapshots;
-use crate::suite::Suite;
+use crate::suite::{Suite, selects};
 
 /// What is to be tried, and what is known to fail: all that does not depend on the device.
-struct Tests {
-    suite: Suite,
-    cases: Vec<Case>,
-    generation: Generation,
-    baseline: Option<Baseline>,
+pub(super) struct Tests {
+    pub(super) suite: Suite,
+    pub(super) cases: Vec<Case>,
+    pub(super) generation: Generation,
+    pub(super) baseline: Option<Baseline>,
+    /// Whether that is the whole suite.
+    pub(super) whole_suite: bool,
 }
 
 impl Tests {
     fn read(args: &RunArgs) -> Result<Self, UserError> {
         let (suite, cases, generation) = selection(args)?;
-        let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
-        if let (Some(baseline), Some(path)) = (&baseline, &args.baseline) {
-            check_slugs(baseline, path, &suite.catalogue)?;
+        let whole_suite = args.selects_all();
+        let mut tests = Self { suite, cases, generation, baseline: None, whole_suite };
+        args.baseline.iter().try_for_each(|path| tests.read_known(path))?;
+        Ok(tests)
+    }
+
+    /// Reads the known failures.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has a mistake.
+    fn read_known(&mut self, path: &Path) -> Result<(), UserError> {
+        let baseline = read_baseline(path)?;
+        check_slugs(&baseline, path, &self.suite.catalogue)?;
+        self.baseline = Some(baseline);
+        Ok(())
+    }
+
+    /// Leaves of the selection what the last runs of a device have not passed, and tells what that is.
+    fn keep_last_failed(&mut self, out: &Path, dut: &str) {
+        let Some(failed) = last_failed(out, dut) else {
+            eprintln!(
+                "last-failed: there is no earlier run of `{dut}` in `{}`: running everything",
+                out.display()
+            );
+            return;
+        };
+        let number = |of: &Self| of.cases.len() + of.generation.properties.len();
+        let is_wanted = |id: &str| failed.contains(id);
+        let cases = self.cases.iter().any(|case| is_wanted(&case.id));
+        if !cases && !self.generation.properties.iter().any(|property| is_wanted(property.id)) {
+            eprintln!(
+                "last-failed: `{dut}` passed all of these when they last ran: running everything"
+            );
+            return;
         }
-        Ok(Self { suite, cases, generation, baseline })
+        let all = number(self);
+        self.cases.retain(|case| is_wanted(&case.id));
+        self.generation.properties.retain(|property| is_wanted(property.id));
+        self.whole_suite = false;
+        eprintln!("last-failed: {} of {all} cases on `{dut}`", number(self));
     }
 }
 
@@ -67,7 +107,14 @@ impl Plan {
 
     /// The plan as a value: nothing is started, built or written for it.
     fn of(args: &RunArgs, mut tests: Tests, dut: Dut) -> Result<Self, UserError> {
-        let whole_suite = args.only.is_empty() && args.scenario.is_empty();
+        let own = dut.file.as_ref().and_then(|file| file.baseline.as_deref());
+        if let (Some(path), None) = (own, &args.baseline) {
+            tests.read_known(path)?;
+        }
+        if args.last_failed {
+            tests.keep_last_failed(&args.out, &dut.name);
+        }
+        let whole_suite = tests.whole_suite;
         let mut repro_arguments = args.repro_arguments();
         if let (Some(_), Some(path)) = (&dut.in_place_of, &args.baseline) {
             // Known failures of the board are none of another device, which would be called to account
@@ -81,14 +128,7 @@ impl Plan {
             repro_arguments = repro_arguments.replace(&baseline_argument(path), "");
         }
         let symbols = program(args, &dut).map(|path| Symbols::read(&path).map(Arc::new));
-        let basis = basis(
-            args,
-            &tests.suite.catalogue,
-            &tests.cases,
-            &tests.generation,
-            tests.baseline.as_ref(),
-            &dut,
-        )?;
+        let basis = basis(args, &tests, &dut)?;
         if let Some(shard) = basis.shard {
             shard::keep(shard, &mut tests.cases, &mut tests.generation);
         }
@@ -114,7 +154,11 @@ impl Plan {
             mqtt,
             linger: args.linger.unwrap_or_else(|| dut.linger()),
             wait_for_board: args.wait_for_board.unwrap_or_default(),
+            beside_others: false,
             confirms: !args.no_confirm,
+            retries: args.retries,
+            flaky_fails: args.flaky_result == FlakyResult::Fail,
+            limit: args.most_failures().map(FailureLimit::new),
             redial_deadline: args.reconnect_deadline,
             dut,
             cases: tests.cases,
@@ -206,7 +250,7 @@ pub fn selected(args: &RunArgs) -> Result<Vec<String>, UserError> {
 fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), UserError> {
     let mut suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
     let regressions = args.regressions_folder();
-    let cases = match &args.scenario[..] {
+    let mut cases = match &args.scenario[..] {
         [] => {
             if let Some(folder) = regressions.as_deref().filter(|_| args.tries_regressions()) {
                 suite.add_regressions(folder)?;
@@ -215,7 +259,15 @@ fn selection(args: &RunArgs) -> Result<(Suite, Vec<Case>, Generation), UserError
         }
         files => suite.read_files(files)?,
     };
-    let generation = Generation::new(args, regressions)?;
+    let mut generation = Generation::new(args, regressions)?;
+    for selector in &args.exclude {
+        suite.check_excluded(selector)?;
+        cases.retain(|case| !selects(selector, case));
+        generation.properties.retain(|property| !property.id.starts_with(selector.as_str()));
+    }
+    if !args.exclude.is_empty() && cases.is_empty() && generation.properties.is_empty() {
+        return Err(UserError::nothing_ran("`--exclude` leaves no case", "exclude less"));
+    }
     Ok((suite, cases, generation))
 }
 

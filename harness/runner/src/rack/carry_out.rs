@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::lane::{self, LaneFiles, Said, Speaker};
 use super::{Rack, total};
-use crate::plan::PART;
+use crate::plan::{FailureLimit, PART};
 use crate::run::{Demands, Driver, VerdictPolicy, demands};
 
 /// How a run of several devices ended.
@@ -95,9 +95,15 @@ impl<'a> Lanes<'a> {
         Self { rack, files, interrupt, recorders, threads, started, over, lost, say, heard }
     }
 
-    /// Starts as many lanes as may run at once; none after the run was stopped.
+    /// Whether no more lanes are to begin: the user stopped the run, or there were too many failures.
+    fn is_stopped(&self) -> bool {
+        let limit = self.rack.lanes[0].limit.as_ref();
+        *self.interrupt.borrow() || limit.is_some_and(FailureLimit::is_reached)
+    }
+
+    /// Starts as many lanes as may run at once.
     fn start_more(&mut self) {
-        while self.started - self.over < self.rack.jobs && !*self.interrupt.borrow() {
+        while self.started - self.over < self.rack.jobs && !self.is_stopped() {
             let Some(plan) = self.rack.lanes.get(self.started) else {
                 return;
             };

@@ -12,7 +12,7 @@ use mcp_hil_record::error::UserError;
 use mcp_hil_record::event::{Basis, RunStarted};
 use mcp_hil_record::exit;
 
-use crate::plan::{Plan, device, make_folder};
+use crate::plan::{FailureLimit, Plan, device, make_folder};
 use crate::random::Random;
 
 /// What the folder of a run of several devices is named after, in the place of a device.
@@ -85,12 +85,16 @@ impl Rack {
     pub fn new(args: &RunArgs, devices: &[String]) -> Result<Self, UserError> {
         check_addresses(args)?;
         let seed = args.seed.unwrap_or_else(Random::seed);
+        // Of all devices together.
+        let limit = args.most_failures().map(FailureLimit::new);
         let (mut lanes, mut refused): (Vec<Plan>, _) = (Vec::new(), Vec::new());
         for spec in devices {
             let own = RunArgs { dut: vec![spec.clone()], seed: Some(seed), ..args.clone() };
             let planned = device(&own).and_then(|mut dut| {
                 name_apart(&mut dut, &lanes, spec)?;
-                Plan::of_one(&own, dut)
+                let mut plan = Plan::of_one(&own, dut)?;
+                plan.limit.clone_from(&limit);
+                Ok(plan)
             });
             match planned {
                 Ok(plan) => lanes.push(plan),
@@ -103,6 +107,8 @@ impl Rack {
             let nobody = || UserError::nothing_ran("no device is named", "name one with `--dut`");
             return Err(first.unwrap_or_else(nobody));
         }
+        let several = lanes.len() > 1;
+        lanes.iter_mut().for_each(|plan| plan.beside_others = several);
         let fixed = lanes.iter_mut().filter(|plan| plan.listening.has_fixed_port());
         (0..).zip(fixed).for_each(|(at, plan)| plan.listening.move_up(at));
         let (catalogue, stamp) = (lanes[0].catalogue.clone(), lanes[0].started.replace(':', ""));

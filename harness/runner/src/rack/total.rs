@@ -32,10 +32,13 @@ pub(super) fn add_up(rack: &Rack, records: &[&Record], driver: &mut Driver<'_>) 
             })
             .collect(),
     };
+    let stopped = summaries().find_map(|one| one.stopped.clone());
     driver.end = RunEnd {
         took_us: None,
         // Of a lane whose turn did not come there is no record.
-        interrupted: summaries().any(|one| one.interrupted) || records.len() < rack.lanes.len(),
+        interrupted: summaries().any(|one| one.interrupted)
+            || (stopped.is_none() && records.len() < rack.lanes.len()),
+        stopped,
         bench_error: bench_errors(rack, records),
         tried: summaries().flat_map(|one| one.causes.clone()).collect(),
         answers: answers(summaries().filter_map(|one| one.answers.as_ref())),

@@ -163,6 +163,7 @@ impl Again<'_> {
         let plan = self.plan;
         let mut again = plan.clone();
         (again.folder, again.snapshots) = (folder(plan), None);
+        (again.limit, again.retries) = (None, 0);
         again.transports = vec![self.transport];
         let is_property = matches!(selection, Selection::Property);
         again.generation.properties.retain(|one| is_property && one.id == cause.case);

@@ -28,6 +28,8 @@ pub struct Demands {
     pub whole_suite: bool,
     /// The rest of it is carried out elsewhere: what another part may show is not missed.
     pub is_part: bool,
+    /// Flaky cases make it not conforming.
+    pub flaky_fails: bool,
     /// Something of its selection must be carried out on each device: without that, a green run shows nothing.
     pub must_show: bool,
 }
@@ -39,6 +41,8 @@ pub struct RunEnd {
     pub took_us: Option<u64>,
     /// Whether it was cut short by the user.
     pub interrupted: bool,
+    /// Why it stopped by itself before its end.
+    pub stopped: Option<String>,
     /// Why the bench could not carry it out.
     pub bench_error: Option<String>,
     /// What is wrong, as far as the repro commands of that were tried.
@@ -56,6 +60,7 @@ pub struct Driver<'a> {
     tally: Tally<'a>,
     cases: Vec<CaseReport>,
     must_show: bool,
+    flaky_fails: bool,
     /// The devices that it has.
     duts: BTreeSet<String>,
     folder: String,
@@ -79,7 +84,8 @@ impl<'a> Driver<'a> {
             false => Tally::new(policy, demands.whole_suite),
         };
         let (end, cases) = (RunEnd::default(), Vec::new());
-        Self { end, tally, cases, must_show: demands.must_show, duts, folder, began }
+        let Demands { must_show, flaky_fails, .. } = demands;
+        Self { end, tally, cases, must_show, flaky_fails, duts, folder, began }
     }
 
     /// Takes in what one device came to over one transport. Why that could not be carried out is returned,
@@ -134,7 +140,10 @@ impl<'a> Driver<'a> {
     }
 
     /// Says what the run comes to.
-    pub fn finish(self, reporters: &mut Reporters<'_>) -> Summary {
+    pub fn finish(mut self, reporters: &mut Reporters<'_>) -> Summary {
+        if self.end.stopped.is_some() {
+            self.tally.cut_short();
+        }
         let mut found = causes(&self.cases);
         for cause in &mut found {
             let same = |tried: &&Cause| tried.is_of_same_evidence(cause);
@@ -147,9 +156,11 @@ impl<'a> Driver<'a> {
             duts: self.duts.len(),
             took_us: self.end.took_us.unwrap_or_else(|| micros(self.began)),
             interrupted: self.end.interrupted,
+            stopped: self.end.stopped,
             bench_error: self.end.bench_error,
             answers: self.end.answers,
             folder: self.folder,
+            flaky_fails: self.flaky_fails,
             ..self.tally.summary()
         };
         for (dut, of_one) in &self.end.apart {
@@ -193,6 +204,7 @@ fn shows_something(case: &CaseReport) -> bool {
 fn exit_code(summary: &Summary) -> u8 {
     let conforming = summary.failed == 0
         && summary.inconclusive == 0
+        && (summary.flaky == 0 || !summary.flaky_fails)
         && summary.unexercised.is_empty()
         && !summary.answers.as_ref().is_some_and(Answers::fail)
         && summary.stale.is_empty();

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use mcp_hil_boards::Target;
 use mcp_hil_core::capability::{Facts, SILICON};
 use mcp_hil_core::timing::Row;
-use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, Part, TargetEvent, What, is_generated};
+use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, TargetEvent, What, is_generated};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_judge::compare;
-use mcp_hil_scenario::{Case, write};
+use mcp_hil_scenario::Case;
 use tokio::sync::watch;
 
 use super::RunError;
 use super::link::Dialing;
 use super::open::open;
-use super::report::{CaseReports, line_of, spoilt};
+use super::report::{CaseReports, spoilt};
 use super::session::{Exchange, Session};
 use super::start;
 use super::state::{PropertyRun, Silence};
@@ -83,6 +83,8 @@ pub struct DutRunEnd {
     pub error: Option<RunError>,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Whether it stopped by itself, after so many failures.
+    pub stopped: bool,
 }
 
 /// Runs all cases of the plan on its device, over one transport.
@@ -111,13 +113,14 @@ pub(super) async fn run(
     end.interrupted = session.is_interrupted();
     if end.error.is_none() {
         for (index, case) in plan.cases.iter().enumerate() {
-            if session.is_interrupted() {
+            if session.is_interrupted() || dut_run.is_stopped() {
                 break;
             }
             dut_run.case(&mut session, case, plan.cases.get(index + 1)).await;
         }
         dut_run.properties(&mut session).await;
         end.interrupted = session.is_interrupted();
+        end.stopped = dut_run.is_stopped();
         match end.interrupted {
             false => dut_run.close(&mut session).await,
             true => dut_run.close_at_once(&mut session).await,
@@ -183,6 +186,16 @@ impl<'a, 'r> DutRun<'a, 'r> {
 }
 
 impl DutRun<'_, '_> {
+    /// Whether there were so many failures that the rest is left out. Those of this device since it was last asked are
+    /// counted.
+    pub(super) fn is_stopped(&mut self) -> bool {
+        let Some(limit) = &self.plan.limit else {
+            return false;
+        };
+        self.case_reports.take_new().for_each(|case| limit.count(case));
+        limit.is_reached()
+    }
+
     /// Starts the device, waits until it is connected, and gets to know it.
     pub(super) async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
         let began = Instant::now();
@@ -315,59 +328,6 @@ impl DutRun<'_, '_> {
         ))
     }
 
-    /// Carries a case out and reports it. `next` is the one after it.
-    async fn case(&mut self, session: &mut Session, case: &Case, next: Option<&Case>) {
-        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
-        if case.restarts() && !self.plan.dut.permission().restarts() {
-            report.verdict = Verdict::NotApplicable;
-            report.transcript = None;
-            report.reason = Some("the device's file denies restarts".into());
-            self.case_reports.add(report, self.reporters);
-            return;
-        }
-        let Some(mut report) = self.applies(session, &case.needs, report) else {
-            return;
-        };
-        let began = Instant::now();
-        session.begin_case(&case.id);
-        self.since_look += 1;
-        if is_generated(&case.id) {
-            // A replay finds it in the transcript: the file may be gone.
-            session.begin_part(Part::Input, write(case, &[]));
-        }
-        let mut end = self.carry(session, case, Confirm::Sparingly).await;
-        if end == Exchange::Settled {
-            end = session.read_kept().await;
-            if end != Exchange::Settled {
-                self.look_after(session, end).await;
-            }
-        }
-        // One restart is enough where the next case wants another configuration again.
-        let restarts =
-            |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
-        if end != Exchange::Interrupted && !next.is_some_and(restarts) {
-            session.offer_the_usual(&mut self.dialing).await;
-            session.drain_console();
-        }
-        if end == Exchange::Interrupted {
-            // What was found until now is told; the rest of the case was not shown.
-            report.took_us = micros(began);
-            let mut outcome = session.judge.end_case(None, &session.device.facts);
-            outcome.not_carried_out = Some(STOPPED.into());
-            self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
-            return;
-        }
-        report.took_us = micros(began);
-        let mut outcome = session.judge.end_case(Some(case), &session.device.facts);
-        if outcome.not_carried_out.is_some() {
-            // A board that could not be brought back, for this case or in the one before.
-            outcome.trouble = outcome.trouble.or_else(|| session.bench.trouble.clone());
-        }
-        let policy = self.plan.policy();
-        report.line = line_of(case, &outcome, &self.case_reports.policy(&policy));
-        self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
-    }
-
     /// Reports a case that the device cannot be asked, or that it is too late for; of any other, says
     /// that it begins.
     pub(super) fn applies(
@@ -443,7 +403,7 @@ impl DutRun<'_, '_> {
     }
 
     /// Takes note of the state in which a case leaves the device, and lets its last words arrive.
-    async fn look_after(&mut self, session: &mut Session, end: Exchange) {
+    pub(super) async fn look_after(&mut self, session: &mut Session, end: Exchange) {
         match end {
             Exchange::Interrupted => return,
             Exchange::Gone => session.wait_for_exit().await,

@@ -1,7 +1,7 @@
 //! Carrying out a plan: devices are started, cases are run, entries are judged, events come out.
 //!
 //! `driver` says what every run says: that it begins, and what it comes to. `dut_run` runs one device over one
-//! transport; `session` is its connection with everything that records and judges it, `exchange` one message and
+//! transport, and `case_run` one case on it; `session` is its connection with everything that records and judges it, `exchange` one message and
 //! its answer, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `confirm` tries the repro commands before they are printed; `property_run` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `surrogate` where there is one, and `keep` leaves it as a file;
@@ -11,6 +11,7 @@
 //! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
+mod case_run;
 mod compare;
 mod confirm;
 mod driver;
@@ -55,6 +56,7 @@ use mcp_hil_record::error::whole;
 use mcp_hil_record::event::{Event, RunStarted, Summary};
 use mcp_hil_record::read::Recorded;
 
+pub use case_run::is_retry;
 pub use driver::{Demands, Driver, RunEnd};
 pub use dut_run::DutRunEnd;
 pub use interactive::{Act, Interactive, Order, Say, Undone};
@@ -127,12 +129,15 @@ pub async fn run(
         }
     };
     for transport in &plan.transports {
-        if driver.is_complete() {
+        if driver.is_complete() && driver.end.stopped.is_none() {
             let end = dut_run::run(plan, *transport, reporters, interrupt.clone()).await;
+            if let Some(limit) = plan.limit.as_ref().filter(|_| end.stopped) {
+                driver.end.stopped = Some(limit.told());
+            }
             driver.dut_run(&plan.dut.name, transport.name(), end);
         }
     }
-    if plan.transports.len() == 2 && driver.is_complete() {
+    if plan.transports.len() == 2 && driver.is_complete() && driver.end.stopped.is_none() {
         compare_transports(plan, &mut driver, reporters);
     }
     if plan.confirms && driver.is_complete() {
@@ -142,7 +147,8 @@ pub async fn run(
     }
     if let Some(setup) = &plan.snapshots {
         let (cases, shown) = (driver.cases(), driver.capabilities());
-        let (changed, answers, trouble) = review(plan, setup, cases, shown, driver.is_complete());
+        let (changed, answers, trouble) =
+            review(plan, setup, cases, shown, driver.is_complete() && driver.end.stopped.is_none());
         for report in changed {
             reporters.event(&Event::AnswerChanged(Box::new(report)));
         }
@@ -176,6 +182,7 @@ pub(crate) fn demands(plan: &Plan) -> Demands {
     Demands {
         whole_suite: plan.whole_suite,
         is_part,
+        flaky_fails: plan.flaky_fails,
         // Of a part only the whole can tell: all of it may be about what this device has not.
         must_show: selected && !is_part,
     }

@@ -105,7 +105,7 @@ impl DutRun<'_, '_> {
         let began = Instant::now();
         let number = u32::try_from(generation.properties.len()).unwrap_or(u32::MAX);
         for (at, property) in (1..).zip(&generation.properties) {
-            if session.is_interrupted() {
+            if session.is_interrupted() || self.is_stopped() {
                 return;
             }
             let until = share(began, generation.max_time, at, number, Instant::now());

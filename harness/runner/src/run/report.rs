@@ -119,10 +119,20 @@ fn withdraw(policy: &VerdictPolicy<'_>, report: &mut CaseReport, judgement: &Jud
     changes
 }
 
+/// What a case brought for earlier ones.
+struct Late {
+    /// What was found about them after their end.
+    found: Vec<Judgement>,
+    /// What was found before, and holds no longer.
+    withdrawn: Vec<Judgement>,
+}
+
 /// The reports of a run so far.
 #[derive(Debug, Default)]
 pub struct CaseReports {
     cases: Vec<CaseReport>,
+    /// How many of them were taken as new.
+    taken: usize,
     /// The first entry of each case's transcript, and its file.
     transcripts: Vec<(u64, String)>,
     /// The transport, where it is one.
@@ -156,11 +166,71 @@ impl CaseReports {
     /// brought something late.
     pub fn finish(
         &mut self,
-        mut report: CaseReport,
+        report: CaseReport,
         outcome: CaseOutcome,
         policy: &VerdictPolicy<'_>,
         reporters: &mut Reporters<'_>,
     ) {
+        self.finish_after(None, report, outcome, policy, reporters);
+    }
+
+    /// The same of the last attempt at a case; `before` is what those before it came to.
+    pub fn finish_after(
+        &mut self,
+        before: Option<CaseReport>,
+        report: CaseReport,
+        outcome: CaseOutcome,
+        policy: &VerdictPolicy<'_>,
+        reporters: &mut Reporters<'_>,
+    ) {
+        let (report, late) = self.compose(report, outcome, policy);
+        let report = match before {
+            Some(before) => before.tried_again(report),
+            None => report,
+        };
+        self.add(report, reporters);
+        self.revise_earlier(late, policy, reporters);
+    }
+
+    /// What an attempt at a case comes to that may not be the last one, with those before it. Nothing is reported but
+    /// what it brought for earlier cases.
+    pub fn attempt(
+        &mut self,
+        blank: &CaseReport,
+        before: Option<CaseReport>,
+        outcome: CaseOutcome,
+        policy: &VerdictPolicy<'_>,
+        reporters: &mut Reporters<'_>,
+    ) -> CaseReport {
+        let (report, late) = self.compose(blank.clone(), outcome, policy);
+        self.revise_earlier(late, policy, reporters);
+        match before {
+            Some(before) => before.tried_again(report),
+            None => report,
+        }
+    }
+
+    /// Whether a case passes, or fails only as is known: it need not be tried again.
+    pub(super) fn passes(
+        &self,
+        report: &CaseReport,
+        outcome: &CaseOutcome,
+        policy: &VerdictPolicy<'_>,
+    ) -> bool {
+        let policy = self.policy(policy);
+        let own = outcome.judgements.iter().filter(|judgement| *judgement.case == *report.case);
+        let mut found = own.filter_map(|judgement| policy.finding(judgement, false));
+        outcome.not_carried_out.is_none()
+            && !found.any(|finding| finding.verdict > Verdict::Pass && !finding.known)
+    }
+
+    /// The report of a case, and what came late for earlier ones.
+    fn compose(
+        &mut self,
+        mut report: CaseReport,
+        outcome: CaseOutcome,
+        policy: &VerdictPolicy<'_>,
+    ) -> (CaseReport, Late) {
         let firmware = self.firmware.clone();
         let policy =
             &VerdictPolicy { transport: self.transport, firmware: firmware.as_deref(), ..*policy };
@@ -214,8 +284,20 @@ impl CaseReports {
             report.verdict = Verdict::Inconclusive;
             report.reason = Some(why);
         }
-        self.add(report, reporters);
-        for judgement in outcome.withdrawn {
+        (report, Late { found: late, withdrawn: outcome.withdrawn })
+    }
+
+    /// Takes in what came late for earlier cases.
+    fn revise_earlier(
+        &mut self,
+        late: Late,
+        policy: &VerdictPolicy<'_>,
+        reporters: &mut Reporters<'_>,
+    ) {
+        let firmware = self.firmware.clone();
+        let policy =
+            &VerdictPolicy { transport: self.transport, firmware: firmware.as_deref(), ..*policy };
+        for judgement in late.withdrawn {
             let mut earlier = self.cases.iter_mut();
             if let Some(earlier) = earlier.find(|case| *case.case == *judgement.case)
                 && withdraw(policy, earlier, &judgement)
@@ -223,7 +305,7 @@ impl CaseReports {
                 reporters.event(&Event::CaseRevised(earlier.clone()));
             }
         }
-        for judgement in late {
+        for judgement in late.found {
             let earlier = self.cases.iter_mut().find(|case| *case.case == *judgement.case);
             if let Some(earlier) = earlier
                 && policy.revise(earlier, &judgement, &self.transcripts)
@@ -237,6 +319,12 @@ impl CaseReports {
     pub fn add(&mut self, report: CaseReport, reporters: &mut Reporters<'_>) {
         reporters.event(&Event::CaseFinished(report.clone()));
         self.cases.push(report);
+    }
+
+    /// The reports that were added since this was last called.
+    pub(super) fn take_new(&mut self) -> impl Iterator<Item = &CaseReport> {
+        let first = std::mem::replace(&mut self.taken, self.cases.len());
+        self.cases[first..].iter()
     }
 
     /// All reports.

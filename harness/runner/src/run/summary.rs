@@ -50,6 +50,11 @@ impl<'a> Tally<'a> {
         Self { is_part: true, ..Self::new(policy, false) }
     }
 
+    /// The rest of the run is left out: what it may have shown is not missed.
+    pub(super) fn cut_short(&mut self) {
+        (self.whole_suite, self.is_part) = (false, true);
+    }
+
     /// What turns judgements into verdicts.
     pub(super) fn policy(&self) -> VerdictPolicy<'a> {
         self.policy
@@ -63,6 +68,7 @@ impl<'a> Tally<'a> {
                 summary.not_applicable += 1;
                 return;
             }
+            _ if case.flaky => &mut summary.flaky,
             Verdict::Fail if case.known => &mut summary.known,
             Verdict::Pass => &mut summary.passed,
             Verdict::Inconclusive => &mut summary.inconclusive,

@@ -297,7 +297,7 @@ impl Reporter for &mut Gathered {
 fn outcome_of(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Outcome {
     let reason = || report.reason.clone().unwrap_or_default();
     match Status::of(report) {
-        Status::Pass | Status::Warn => Outcome::Passed,
+        Status::Pass | Status::Warn | Status::Flaky => Outcome::Passed,
         Status::NotApplicable => Outcome::Ignored(reason()),
         Status::Known => Outcome::Ignored(format!("known failure: {}", reason())),
         Status::Fail | Status::Inconclusive => Outcome::Failed(block(report, catalogue, folder)),

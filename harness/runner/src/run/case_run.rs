@@ -1,0 +1,111 @@
+//! One scripted case on a device: its attempts, and what they come to.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_hil_core::transcript::{Entry, Mark, Part, What, is_generated};
+use mcp_hil_core::verdict::Verdict;
+use mcp_hil_record::event::CaseReport;
+use mcp_hil_scenario::{Case, write};
+
+use super::dut_run::{Confirm, DutRun, STOPPED, micros};
+use super::report::line_of;
+use super::session::{Exchange, Session};
+
+/// The step at which another attempt at a case begins.
+const RETRY: &str = "retry";
+
+/// Whether another attempt at a case begins with an entry: what was before it is judged by itself.
+pub fn is_retry(entry: &Entry) -> bool {
+    let second = matches!(&entry.what, What::Mark { mark: Mark::SecondAttempt });
+    second && entry.step.as_deref() == Some(RETRY)
+}
+
+impl DutRun<'_, '_> {
+    /// Carries a case out and reports it. `next` is the one after it.
+    pub(super) async fn case(&mut self, session: &mut Session, case: &Case, next: Option<&Case>) {
+        let mut report = self.blank(&case.id, &case.title, Some(&case.file));
+        if case.restarts() && !self.plan.dut.permission().restarts() {
+            report.verdict = Verdict::NotApplicable;
+            report.transcript = None;
+            report.reason = Some("the device's file denies restarts".into());
+            self.case_reports.add(report, self.reporters);
+            return;
+        }
+        let Some(mut report) = self.applies(session, &case.needs, report) else {
+            return;
+        };
+        let began = Instant::now();
+        session.begin_case(&case.id);
+        self.since_look += 1;
+        if is_generated(&case.id) {
+            // A replay finds it in the transcript: the file may be gone.
+            session.begin_part(Part::Input, write(case, &[]));
+        }
+        let mut before: Option<CaseReport> = None;
+        loop {
+            let end = self.carry_through(session, case, next).await;
+            report.took_us = micros(began);
+            if end == Exchange::Interrupted {
+                // What was found until now is told; the rest of the case was not shown.
+                let mut outcome = session.judge.end_case(None, &session.device.facts);
+                outcome.not_carried_out = Some(STOPPED.into());
+                let policy = self.plan.policy();
+                self.case_reports.finish_after(before, report, outcome, &policy, self.reporters);
+                return;
+            }
+            let mut outcome = session.judge.end_case(Some(case), &session.device.facts);
+            if outcome.not_carried_out.is_some() {
+                // A board that could not be brought back, for this case or in the one before.
+                outcome.trouble = outcome.trouble.or_else(|| session.bench.trouble.clone());
+            }
+            let policy = self.plan.policy();
+            report.line = line_of(case, &outcome, &self.case_reports.policy(&policy));
+            let tried = before.as_ref().map_or(1, |before| before.attempts.unwrap_or(1) + 1);
+            let is_last = tried > self.plan.retries
+                || outcome.trouble.is_some()
+                || self.case_reports.passes(&report, &outcome, &policy);
+            if is_last {
+                self.case_reports.finish_after(before, report, outcome, &policy, self.reporters);
+                return;
+            }
+            before =
+                Some(self.case_reports.attempt(&report, before, outcome, &policy, self.reporters));
+            self.prepare_retry(session, case).await;
+        }
+    }
+
+    /// Prepares another attempt at a case, on a device that was started for it if that is allowed.
+    async fn prepare_retry(&mut self, session: &mut Session, case: &Case) {
+        let at: Arc<str> = RETRY.into();
+        session.mark(&at, Mark::SecondAttempt);
+        session.judge.begin_case(&case.id);
+        if self.plan.dut.permission().restarts() {
+            session.restart(&at, &mut self.dialing).await;
+        }
+    }
+
+    /// Carries a case out, reads what its settings came to, and leaves the usual configuration behind.
+    async fn carry_through(
+        &mut self,
+        session: &mut Session,
+        case: &Case,
+        next: Option<&Case>,
+    ) -> Exchange {
+        let mut end = self.carry(session, case, Confirm::Sparingly).await;
+        if end == Exchange::Settled {
+            end = session.read_kept().await;
+            if end != Exchange::Settled {
+                self.look_after(session, end).await;
+            }
+        }
+        // One restart is enough where the next case wants another configuration again.
+        let restarts =
+            |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
+        if end != Exchange::Interrupted && !next.is_some_and(restarts) {
+            session.offer_the_usual(&mut self.dialing).await;
+            session.drain_console();
+        }
+        end
+    }
+}
