@@ -13,7 +13,7 @@ use std::net::TcpListener;
 
 use mock::Mock;
 use program::Program;
-use support::{Place, missing, native};
+use support::{Place, free_port, missing, native};
 
 #[test]
 fn a_run_flashes_what_is_not_there_and_starts_the_board() {
@@ -57,6 +57,53 @@ fn a_run_flashes_what_is_not_there_and_starts_the_board() {
 
     let second = run();
     assert!(second.contains(": 0 bytes written, "), "{second}");
+}
+
+/// Each board has its own lock, bridge, address and settings, so that none waits for another.
+#[test]
+fn boards_are_flashed_at_once_and_the_second_time_not_at_all() {
+    let names = ["left", "right", "upper"];
+    let mocks = names.map(|name| Mock::start(&format!("rack-{name}"), "esp32c3"));
+    if mocks.iter().any(Option::is_none) {
+        return;
+    }
+    let place = Place::new();
+    place.write("c3.elf", Program::for_c3().elf());
+    for (name, mock) in names.iter().zip(mocks.iter().flatten()) {
+        let text = format!(
+            "name = \"{name}\"\ntarget = \"board\"\nfirmware = \"c3.elf\"\ntransports = [\"mqtt\"]\n\
+             http_listen = \"{}\"\n[board]\nport = \"{}\"\nchip = \"esp32c3\"\nflash_size = \"4MB\"\n\
+             [board.wifi]\nssid = \"bench\"\n[board.power]\ncycle = '{} > {name}.log 2>&1 &'\n",
+            free_port(),
+            mock.port.display(),
+            native().display()
+        );
+        place.write(&format!("duts/{name}.toml"), text);
+    }
+    let run = || {
+        let what = ["run", "--dut", "duts", "--only", "ids/", "--inputs", "0"];
+        let done = place.hil(what).env("MCP_HIL_LOCKS", place.path("locks")).end().exits(0);
+        assert!(done.stdout.contains("on 3 DUTs"), "{done}");
+        names.map(|name| {
+            let file =
+                format!("target/mcp-hil/latest/runs/{name}/transcripts/session.bring-up.jsonl");
+            let all = place.read(&file);
+            let flashed = all.lines().find(|line| line.contains("flashed: esp32c3"));
+            flashed.expect("a line of what was flashed").to_owned()
+        })
+    };
+    for first in run() {
+        assert!(first.contains(", 0 were already there"), "{first}");
+    }
+    for second in run() {
+        assert!(second.contains(": 0 bytes written, "), "{second}");
+    }
+    // One board under two names is one board.
+    let copy = place.read("duts/left.toml").replace("\"left\"", "\"again\"");
+    place.write("duts/again.toml", copy);
+    let locks = place.path("locks");
+    let refused = place.hil(["run", "--dut", "duts"]).env("MCP_HIL_LOCKS", locks).end().exits(2);
+    assert!(refused.stderr.contains("are the same board"), "{refused}");
 }
 
 /// What two files say of the chip is settled before the port is opened; what the board says is the bench's.

@@ -131,9 +131,15 @@ impl Lab {
 
     /// Runs a command at a place.
     fn at(&self, place: &str, args: &[&str]) -> Output {
+        self.starts_at(place, args).wait_with_output().unwrap()
+    }
+
+    /// The same, and does not wait for its end.
+    fn starts_at(&self, place: &str, args: &[&str]) -> Child {
         let script = folder().join("place.py");
         let args = [&[script.to_str().unwrap(), place], args].concat();
-        self.command(&args).output().unwrap()
+        let mut command = self.command(&args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 }
 
@@ -186,4 +192,33 @@ fn a_place_that_somebody_has_or_that_has_no_board_is_trouble_of_the_bench() {
     assert_eq!(refused.status.code(), Some(3), "{}", text(&refused.stderr));
     assert!(!lab.place.path("ran").exists(), "the command ran without a board");
     assert!(lab.client(&["-p", "empty", "show"]).contains("acquired: None"));
+}
+
+/// Each host runs its part at a place of its own, and what they leave is joined. Their boards are not attached here: the
+/// reference device stands in for both, which all reports say.
+#[test]
+fn two_hosts_share_a_suite_and_their_runs_are_joined() {
+    let Some(lab) = Lab::new() else { return };
+    let program = env!("CARGO_BIN_EXE_mcp-hil");
+    let host = |place: &str, shard: &str, out: &str| {
+        let run = ["--", program, "run", "--dut", "{}", "--fallback=native", "--out", out];
+        let part = ["--only", "ids/", "--inputs", "0", "--seed", "7", "--shard", shard];
+        lab.starts_at(place, &[&run[..], &part].concat())
+    };
+    let both = [host("desk-c3", "1/2", "one"), host("at-path", "2/2", "two")];
+    for done in both.map(|host| host.wait_with_output().unwrap()) {
+        let told = text(&done.stdout) + &text(&done.stderr);
+        assert_eq!(done.status.code(), Some(0), "{told}");
+    }
+    let joined = Command::new(program)
+        .args(["merge", "one/latest", "two/latest", "--out", "joined"])
+        .current_dir(lab.place.path(""))
+        .output()
+        .unwrap();
+    let told = text(&joined.stdout);
+    assert_eq!(joined.status.code(), Some(0), "{told}{}", text(&joined.stderr));
+    assert!(told.contains("joined of 2 runs") && told.contains("ids/large"), "{told}");
+    for place in ["desk-c3", "at-path"] {
+        assert!(lab.client(&["-p", place, "show"]).contains("acquired: None"), "{place}");
+    }
 }

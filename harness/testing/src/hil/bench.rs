@@ -2,16 +2,17 @@
 //! asked for their list often, and must give the same one each time.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, PROPERTY};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_judge::compare::SAME_ANSWERS;
 
 use super::{ARGUMENTS, DUTS};
-use mcp_hil_args::{Cli, Command, RunArgs};
+use mcp_hil_args::{Cli, Command, PROFILES, RunArgs, from_profile};
 use mcp_hil_bench::dut::{Choice, DutFile, declared, first_at_hand};
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::names::BOTH;
@@ -206,6 +207,13 @@ fn parse(given: &[String], of: Option<(&str, Over)>) -> Result<RunArgs, UserErro
         words.extend(["--dut", spec, "--transport", &over].map(str::to_owned));
     }
     let refuse = |what: String| UserError::usage(what, "check MCP_HIL_RUN_ARGS");
+    let mut command = Cli::command();
+    command.build();
+    let typed = command.clone().try_get_matches_from(&words);
+    let typed = typed.map_err(|error| refuse(error.to_string()))?;
+    let file = std::fs::read_to_string(PROFILES).ok();
+    let added = from_profile(&command, &typed, file.as_deref())?;
+    let words = words.into_iter().map(OsString::from).chain(added);
     let cli = Cli::try_parse_from(words).map_err(|error| refuse(error.to_string()))?;
     match cli.command {
         Command::Run(args) if args.shard.is_none() => Ok(*args),
