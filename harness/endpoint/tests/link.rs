@@ -2,7 +2,10 @@
 
 mod support;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use mcp_hil_core::{limits::MAX_MESSAGE_BYTES, wire::Frame};
@@ -334,4 +337,24 @@ async fn a_goodbye_that_nobody_answers_ends_as_tcp_does() {
     drop(client);
     let lost = recv(&mut link).await.unwrap_err();
     assert!(matches!(lost, LinkLost::Closed(_)), "{lost:?}");
+}
+
+/// A device's TCP holds the second of two small segments back until the first is acknowledged.
+#[tokio::test]
+async fn what_a_device_sends_in_two_pieces_is_acknowledged_at_once() {
+    let (mut link, mut client) = connected_raw().await;
+    let mut quickest = Duration::MAX;
+    for _ in 0..20 {
+        // Who sends puts its acknowledgements off.
+        link.send(&Frame::Text("ask".into())).await.unwrap();
+        client.read_exact(&mut [0; 5]).await.unwrap();
+        client.write_all(&frame(FIN | TEXT, b"audio")).await.unwrap();
+        client.write_all(&frame(FIN | TEXT, b"answer")).await.unwrap();
+        assert_eq!(recv(&mut link).await.unwrap(), Frame::Text("audio".into()));
+        let first = Instant::now();
+        assert_eq!(recv(&mut link).await.unwrap(), Frame::Text("answer".into()));
+        quickest = quickest.min(first.elapsed());
+    }
+    // Put off, none is quicker than 40 ms.
+    assert!(quickest < Duration::from_millis(30), "{quickest:?}");
 }

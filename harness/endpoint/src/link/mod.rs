@@ -1,5 +1,6 @@
 //! One live connection to a device, over whichever transport.
 
+pub(crate) mod acks;
 pub(crate) mod broker;
 pub(crate) mod mqtt;
 pub(crate) mod tap;

@@ -23,7 +23,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{Incoming, LinkLost, SEND_DEADLINE};
+use super::{Incoming, LinkLost, SEND_DEADLINE, acks::Acks};
 
 /// Largest packet that is read: a message of the limit, with its topic and header.
 pub(crate) const MAX_PACKET_BYTES: usize = MAX_MESSAGE_BYTES + 128 * 1024;
@@ -52,6 +52,7 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct MqttLink {
     stream: TcpStream,
+    acks: Acks,
     terms: Terms,
     input: BytesMut,
     output: BytesMut,
@@ -76,6 +77,7 @@ impl MqttLink {
         fault: Option<&str>,
     ) -> Self {
         Self {
+            acks: Acks::of(&stream),
             stream,
             terms,
             input,
@@ -186,6 +188,7 @@ impl MqttLink {
                 Err(LinkLost::Closed("the device closed TCP in the middle of a packet".to_owned()))
             }
             Ok(_) => {
+                self.acks.now();
                 self.heard = Instant::now();
                 Ok(())
             }

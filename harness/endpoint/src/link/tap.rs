@@ -47,6 +47,11 @@ impl<S> Tap<S> {
         self.walker = Some(Walker::default());
     }
 
+    /// The stream that it listens to.
+    pub(crate) fn stream(&self) -> &S {
+        &self.stream
+    }
+
     /// What the data message that was just received really was.
     pub(crate) fn next_kind(&mut self) -> Kind {
         self.walker.as_mut().and_then(|walker| walker.kinds.pop_front()).unwrap_or(Kind::Binary)

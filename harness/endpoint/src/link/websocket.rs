@@ -27,6 +27,7 @@ use tokio_tungstenite::{
 
 use super::{
     LinkLost, SEND_DEADLINE,
+    acks::Acks,
     tap::{Kind, Tap},
 };
 
@@ -34,13 +35,14 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct WebSocketLink {
     socket: WebSocketStream<Tap<TcpStream>>,
+    acks: Acks,
     /// Set once nothing more can be received; told again to whoever asks again.
     lost: Option<LinkLost>,
 }
 
 impl WebSocketLink {
     pub(crate) fn new(socket: WebSocketStream<Tap<TcpStream>>) -> Self {
-        Self { socket, lost: None }
+        Self { acks: Acks::of(socket.get_ref().stream()), socket, lost: None }
     }
 
     /// Sends one message and flushes it. [`Frame::NotUtf8`] goes out as a text message.
@@ -122,6 +124,7 @@ impl WebSocketLink {
 
     fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Frame, LinkLost>> {
         let message = ready!(Pin::new(&mut self.socket).poll_next(context));
+        self.acks.now();
         let lost = match message {
             Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
                 let data = message.into_data();
