@@ -37,6 +37,12 @@ const LEAST_TRY: Duration = Duration::from_millis(250);
 /// The same for the fence behind such an input.
 const LEAST_TRY_FENCE: Duration = Duration::from_secs(1);
 
+/// After so many answers it is known how long a device takes for what no tool works on.
+const MANY_ANSWERS: u32 = 100;
+
+/// What requests are all ignored for that begin so: the devices take them for notifications.
+const NOTIFICATIONS: &str = "notifications";
+
 /// How many times what nearly all answers take such a wait lasts.
 const TIMES_USUAL: u32 = 4;
 
@@ -70,7 +76,7 @@ pub struct Conversation {
 }
 
 /// What requests have in common that are ignored for one reason: the method, and the tool of a call. All
-/// tools that the device has not got are one.
+/// tools that the device has not got are one, and so are all methods that are named like notifications.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     method: String,
@@ -117,11 +123,15 @@ impl Conversation {
     }
 
     /// The same for a request. A call for a picture waits for another server, for 30 s with the HTTP client of stock
-    /// firmware when that server closes without an answer (measured devices, 10).
+    /// firmware when that server closes without an answer (measured devices, 10). A tool may need the whole deadline
+    /// whenever it is called first; what no tool works on is answered as quickly as so many requests before.
     pub fn patience_for(&self, duty: &Duty) -> Duration {
         let is_picture = duty.tool.as_deref() == Some(PHOTO_TOOL) && !self.is_trying;
         let least = if is_picture { self.deadline() * 7 / 2 } else { Duration::ZERO };
-        self.patience().max(least)
+        let is_known = !duty.is_call() && self.timing.answers() >= MANY_ANSWERS;
+        let patience = self.patience();
+        let patience = if is_known { patience.min(self.full_patience()) } else { patience };
+        patience.max(least)
     }
 
     /// How long a fence is waited for: it is a good request, of a kind that this device answers.
@@ -182,8 +192,10 @@ impl Conversation {
     /// What the request has in common with others that are ignored for one reason.
     pub fn shape(&self, duty: &Duty) -> Shape {
         let tool = duty.tool.as_ref().filter(|tool| self.tools.contains(*tool));
+        let method = duty.method.as_deref().unwrap_or_default();
+        let is_notification = method.starts_with(NOTIFICATIONS);
         Shape {
-            method: duty.method.clone().unwrap_or_default(),
+            method: if is_notification { NOTIFICATIONS } else { method }.to_owned(),
             tool: tool.cloned().unwrap_or_default(),
         }
     }
@@ -320,6 +332,20 @@ mod tests {
     }
 
     #[test]
+    fn what_no_tool_works_on_needs_no_whole_deadline_once_a_device_is_known() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        let list = Duty { method: Some("tools/list".into()), ..Duty::default() };
+        assert_eq!(conversation.patience_for(&list), Duration::from_secs(10));
+        for _ in 0..MANY_ANSWERS {
+            conversation.learn(Kind::Call, millis(1));
+        }
+        assert_eq!(conversation.patience_for(&list), Duration::from_secs(5));
+        assert_eq!(conversation.patience_for(&call("self.dance")), Duration::from_secs(10));
+        conversation.learn(Kind::Call, millis(1_500));
+        assert_eq!(conversation.patience_for(&list), millis(7_500));
+    }
+
+    #[test]
     fn a_picture_is_waited_for_as_long_as_another_server_may_take() {
         let mut conversation = Conversation::new(Duration::from_secs(10));
         conversation.missed();
@@ -386,6 +412,12 @@ mod tests {
         let shape = conversation.shape(&other);
         conversation.was_answered(&shape);
         assert!(!conversation.ignores(&nobodys));
+        // Methods are told apart, but for those that devices take for notifications.
+        let of = |method: &str| Duty { method: Some(method.into()), ..Duty::default() };
+        conversation.was_ignored(conversation.shape(&of("notifications/a")));
+        assert!(conversation.ignores(&of("notificationsB")));
+        conversation.was_ignored(conversation.shape(&of("x/a")));
+        assert!(!conversation.ignores(&of("x/b")));
     }
 
     #[test]

@@ -98,6 +98,11 @@ impl Timing {
         self.all.add(took);
     }
 
+    /// How many answers there were.
+    pub fn answers(&self) -> u32 {
+        self.all.number
+    }
+
     /// The longest that any answer took, stalls included.
     pub fn worst(&self) -> Duration {
         self.all.worst

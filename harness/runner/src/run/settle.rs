@@ -4,7 +4,7 @@
 //! A reading that is as expected needs no second one; any other is repeated until it is, or until the
 //! device shows the same for a while. All readings are in the transcript, and the judge takes the last one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,9 @@ const LONGEST: Duration = Duration::from_secs(4);
 /// For how long settings that were put back are left alone before they are read: twice what a backlight fades.
 const ARRIVES: Duration = Duration::from_secs(1);
 
+/// What is believed at most of how long the state moves after a call.
+const LONGEST_LEARNED: Duration = Duration::from_secs(1);
+
 /// Between two readings: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
@@ -45,13 +48,13 @@ const BRIGHTNESS: &str = "/screen/brightness";
 /// What is known of how the device's state settles.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
-    /// When a call with an effect was last carried out.
-    stirred: Option<Instant>,
+    /// When a call with an effect was last carried out, by its tool.
+    stirred: BTreeMap<String, Instant>,
     /// Whether that was shortly before the reading that a change is compared with: how long the message after it
     /// takes, or a stall, says nothing.
     stirred_before: bool,
-    /// The longest that a reading took to come right; nothing on a device that is quick.
-    takes: Duration,
+    /// The longest that the state went on moving after a call, by its tool; nothing for those that are quick.
+    takes: BTreeMap<String, Duration>,
     /// Whether what is read proves nothing: a smaller input is tried.
     pub(super) is_hurried: bool,
     /// What a message was seen to change twice, against which requirement: the next of the kind is no riddle.
@@ -60,7 +63,41 @@ pub(super) struct Settling {
 
 impl Settling {
     fn is_stirred(&self, within: Duration) -> bool {
-        self.stirred.is_some_and(|at| at.elapsed() < within)
+        self.stirred.values().any(|at| at.elapsed() < within)
+    }
+
+    /// Whether it was seen twice that messages change these settings against the requirement.
+    fn is_confirmed(&self, against: Option<Id>, settings: Vec<String>) -> bool {
+        against.is_some_and(|against| self.confirmed.contains(&(against, settings)))
+    }
+
+    /// The longest that any call takes.
+    fn slowest(&self) -> Duration {
+        self.takes.values().max().copied().unwrap_or_default()
+    }
+
+    /// Until when the state may be on its way, after the calls that were seen to take their time.
+    fn still_from(&self) -> Option<Instant> {
+        let until =
+            |(tool, at): (&String, &Instant)| Some(*at + (*self.takes.get(tool)? * 2).min(LONGEST));
+        self.stirred.iter().filter_map(until).max()
+    }
+
+    /// Learns that these settings went on moving until then: after a call whose tool is named like one of them, else
+    /// after any of the latest.
+    fn moved(&mut self, settings: &[String], until: Instant) {
+        let names: Vec<&str> =
+            settings.iter().filter_map(|place| place.rsplit('/').next()).collect();
+        let named = |tool: &str| names.iter().any(|name| tool.contains(name));
+        let recent =
+            |at: &Instant| until.checked_duration_since(*at).is_some_and(|age| age < MOVES);
+        let any_named = self.stirred.iter().any(|(tool, at)| recent(at) && named(tool));
+        for (tool, at) in &self.stirred {
+            if recent(at) && (named(tool) || !any_named) {
+                let takes = self.takes.entry(tool.clone()).or_default();
+                *takes = (*takes).max(until.saturating_duration_since(*at).min(LONGEST_LEARNED));
+            }
+        }
     }
 }
 
@@ -74,14 +111,13 @@ impl Session {
         let result = self.judge.answer_view(at);
         let failed = |view: &Value| view.pointer("/result/isError") == Some(&Value::Bool(true));
         if result.is_some_and(|view| view.get("result").is_some() && !failed(&view)) {
-            self.settling.stirred = Some(Instant::now());
+            self.settling.stirred.insert(tool.to_owned(), Instant::now());
         }
     }
 
     /// Waits until the state stands still, on a device that was seen to take its time.
     pub(super) async fn wait_until_still(&mut self, at: &Arc<str>) -> Exchange {
-        let takes = (self.settling.takes * 2).min(LONGEST);
-        match self.settling.stirred.map(|at| at + takes) {
+        match self.settling.still_from() {
             Some(until) if until > Instant::now() => self.listen(at, until - Instant::now()).await,
             _ => Exchange::Settled,
         }
@@ -93,25 +129,33 @@ impl Session {
         at: &Arc<str>,
         wanted: impl Fn(&Value) -> bool,
     ) -> Exchange {
+        self.settle_or(at, wanted, |_, _| false).await
+    }
+
+    /// The same; what is no surprise need not stand still for longer than this device was seen to move.
+    async fn settle_or(
+        &mut self,
+        at: &Arc<str>,
+        wanted: impl Fn(&Value) -> bool,
+        expected: impl Fn(&Settling, &Value) -> bool,
+    ) -> Exchange {
         let Some(mut shown) = self.status_at(at) else {
             return Exchange::Settled;
         };
         let began = Instant::now();
         let (mut still_since, mut pause) = (began, PAUSES.0);
+        let mut moved = BTreeSet::new();
         // A reading may show what was so when it was asked for: the time that its answer took, or a stall
         // before it, is no time in which the state stood still.
         let mut asked = began;
-        let still = match self.settling.is_hurried {
-            true => (self.settling.takes * 2).min(STILL),
-            false => STILL,
-        };
         for number in 1.. {
             if wanted(&shown) {
-                if number > 1 {
-                    self.settling.takes = self.settling.takes.max(began.elapsed());
-                }
                 break;
             }
+            let still = match self.settling.is_hurried || expected(&self.settling, &shown) {
+                true => (self.settling.slowest() * 2).min(STILL),
+                false => STILL,
+            };
             let stands_still = asked.saturating_duration_since(still_since) >= still;
             if stands_still || began.elapsed() >= LONGEST {
                 break;
@@ -130,10 +174,15 @@ impl Session {
             let Some(next) = self.status_at(&again) else {
                 break;
             };
-            if check::settings(&next) != check::settings(&shown) {
+            let differing = differing(&check::settings(&shown), &check::settings(&next));
+            if !differing.is_empty() {
                 still_since = Instant::now();
+                moved.extend(differing);
             }
             shown = next;
+        }
+        if !moved.is_empty() {
+            self.settling.moved(&Vec::from_iter(moved), still_since);
         }
         Exchange::Settled
     }
@@ -160,12 +209,21 @@ impl Session {
     }
 
     /// Reads the settings after it: they stand still before they count as changed.
-    pub(super) async fn read_after(&mut self, before: &Arc<str>, after: &Arc<str>) -> Exchange {
+    /// Against which requirement a change is, says `against`.
+    pub(super) async fn read_after(
+        &mut self,
+        before: &Arc<str>,
+        after: &Arc<str>,
+        against: Option<Id>,
+    ) -> Exchange {
         let settings = self.settings_at(before);
         match self.status(after, Role::Probe).await {
             Exchange::Settled => {
                 let same = |view: &Value| check::settings(view) == settings;
-                self.settle(after, same).await
+                let expected = |settling: &Settling, view: &Value| {
+                    settling.is_confirmed(against, differing(&settings, &check::settings(view)))
+                };
+                self.settle_or(after, same, expected).await
             }
             other => other,
         }
@@ -204,8 +262,7 @@ impl Session {
         let settings = self.settings_at(&before);
         let differing = self.differing(&before, &after);
         let dims = differing == [BRIGHTNESS];
-        let kind = step.unchanged.map(|requirement| (requirement, differing.clone()));
-        if kind.as_ref().is_some_and(|kind| self.settling.confirmed.contains(kind)) {
+        if self.settling.is_confirmed(step.unchanged, differing.clone()) {
             return Exchange::Settled;
         }
         if differing.is_empty() || settings.is_none() || !(self.settling.stirred_before || dims) {
@@ -222,7 +279,7 @@ impl Session {
         let (before, after) = (beside(&at, StepKind::Before), beside(&at, StepKind::After));
         // On its way a setting may show what it showed before. It gets there without being looked at, because a reading
         // may itself be what changes it.
-        let arrives = (self.settling.takes * 2).clamp(ARRIVES, LONGEST);
+        let arrives = (self.settling.slowest() * 2).clamp(ARRIVES, LONGEST);
         match self.listen(&before, arrives).await {
             Exchange::Settled => {}
             other => return other,
@@ -249,11 +306,12 @@ impl Session {
             other => return other,
         }
         let before = self.judge.settled(&before);
-        match self.read_after(&before, &after).await {
+        match self.read_after(&before, &after, step.unchanged).await {
             Exchange::Settled => {}
             other => return other,
         }
         if self.differing(&before, &after) == differing {
+            let kind = step.unchanged.map(|requirement| (requirement, differing));
             self.settling.confirmed.extend(kind);
         }
         // The steps that follow count on what earlier ones had set, not on what was caught on its way there.
@@ -263,11 +321,7 @@ impl Session {
 
     /// The settings that are different in two readings.
     fn differing(&self, before: &str, after: &str) -> Vec<String> {
-        let after = self.settings_at(&self.judge.settled(after)).unwrap_or_default();
-        let before = self.settings_at(before).unwrap_or_default();
-        let names = before.as_object().into_iter().chain(after.as_object()).flatten();
-        let names = names.map(|(name, _)| name.clone());
-        names.filter(|name| before.get(name) != after.get(name)).collect()
+        differing(&self.settings_at(before), &self.settings_at(&self.judge.settled(after)))
     }
 
     /// The settings that the status showed there, as they can be put back.
@@ -283,6 +337,14 @@ impl Session {
     fn settings_at(&self, at: &str) -> Option<Value> {
         check::settings(&self.status_at(at)?)
     }
+}
+
+/// The settings that are different in two readings.
+fn differing(before: &Option<Value>, after: &Option<Value>) -> Vec<String> {
+    let told = |settings: &Option<Value>, name: &str| settings.as_ref()?.get(name).cloned();
+    let all = [before, after].into_iter().flatten().filter_map(Value::as_object).flatten();
+    let names: BTreeSet<&String> = all.map(|(name, _)| name).collect();
+    names.into_iter().filter(|name| told(before, name) != told(after, name)).cloned().collect()
 }
 
 /// Whether a message is a plain reading of the status: it may be repeated.

@@ -182,7 +182,7 @@ impl Session {
         }
         if watched && end == Exchange::Settled {
             let (before, after) = (beside(at, StepKind::Before), beside(at, StepKind::After));
-            let end = match self.read_after(&before, &after).await {
+            let end = match self.read_after(&before, &after, step.unchanged).await {
                 Exchange::Settled => self.confirm_change(step, outgoing, at, scope).await,
                 other => other,
             };
