@@ -137,7 +137,7 @@ fn what_a_board_lacks_is_named_at_once_and_can_be_brought() {
     assert!(near.stderr.contains("did you mean `toaster`?"), "{near}");
 
     let lacking = build(&["--board", "needy"]).end().exits(3);
-    assert!(lacking.stderr.contains("neither its firmware nor the kit has (2)"), "{lacking}");
+    assert!(lacking.stderr.contains("neither its sources nor the kit has (2)"), "{lacking}");
     for header in ["nowhere_pins.h", "nowhere_drv.h"] {
         assert!(lacking.stderr.contains(header), "{lacking}");
     }
@@ -153,6 +153,44 @@ fn what_a_board_lacks_is_named_at_once_and_can_be_brought() {
     place.write("stubs/nowhere_drv.h", "int nowhere();\n");
     place.write("stubs/nowhere.cc", "int nowhere() { return 0; }\n");
     build(&["--board", "needy", "--stubs", "stubs"]).end().exits(0);
+}
+
+/// A fork's own sources are built where the firmware's code includes their headers; what they lack is named before
+/// anything is compiled.
+#[test]
+fn what_a_fork_has_added_is_found_by_its_headers() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    place.write("CMakeLists.txt", "set(PROJECT_VER \"2.4.2\")\n");
+    place.write("main/idf_component.yml", "");
+    place.write("main/boards/common/board.h", "");
+    for header in [
+        "components/esp-ml307/include/network_interface.h",
+        "components/cjson/cJSON.h",
+        "components/esp-mqtt/include/mqtt_client.h",
+        "main/remote/commands.h",
+        "main/remote/never.h",
+    ] {
+        place.write(header, "");
+    }
+    place.write(
+        "main/assets/locales/en-US/language.json",
+        "{\"language\": {\"type\": \"en-US\"}, \"strings\": {\"OK\": \"ok\"}}",
+    );
+    place.write("main/mcp_server.cc", "");
+    let includes = "#include \"remote/commands.h\"\n#if 0\n#include \"remote/never.h\"\n#endif\n";
+    place.write("main/application.cc", includes);
+    place.write("main/remote/commands.cc", "#include \"player.h\"\n");
+    place.write("main/remote/never.cc", "#include \"nobodys.h\"\n");
+    place.write("main/player.h", "");
+    place.write("main/player.cc", "#include <mp3_decoder.h>\n");
+    let lacking = place.hil(["firmware", "host"]).env("CARGO_TARGET_DIR", place.path("builds"));
+    let lacking = lacking.end().exits(3);
+    assert!(lacking.stderr.contains("neither its sources nor the kit has (1)"), "{lacking}");
+    assert!(lacking.stderr.contains("mp3_decoder.h  main/player.cc"), "{lacking}");
+    assert!(lacking.stderr.contains("the firmware in"), "{lacking}");
 }
 
 #[test]

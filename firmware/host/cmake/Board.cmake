@@ -118,10 +118,10 @@ function(beside out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the board's sources and those of the firmware that they need; ends with the names of
-# all headers that nobody has. The rest are the flags that a compiler needs.
-function(find_board_sources out folder)
-    file(GLOB queue CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*.c)
+# Sets `out` to the sources of the firmware that these need beyond those that are built in any case, and
+# to these themselves; ends with the names of all headers that nobody has. `who` includes them. The rest
+# are the flags that a compiler needs.
+function(find_needed_sources out who queue)
     set(known ${firmware_sources})
     set(sources "")
     set(missing "")
@@ -130,7 +130,9 @@ function(find_board_sources out folder)
     file(REMOVE ${list})
     while(queue)
         list(POP_FRONT queue source)
-        list(APPEND sources ${source})
+        if(NOT source IN_LIST known)
+            list(APPEND sources ${source})
+        endif()
         included(headers ${source} ${ARGN})
         set(there "")
         foreach(header ${headers})
@@ -154,10 +156,53 @@ function(find_board_sources out folder)
     if(missing)
         list(LENGTH missing count)
         list(JOIN missing "\n  " missing)
-        message(FATAL_ERROR "the board ${XIAOZHI_BOARD} includes headers that neither its firmware nor the kit has "
+        message(FATAL_ERROR "${who} includes headers that neither the firmware nor the kit has "
             "(${count}):\n  ${missing}\n"
-            "Write headers of these names that declare what the board uses, and pass their folder: "
+            "Write headers of these names that declare what is used of them, and pass their folder: "
             "-DXIAOZHI_STUBS=/path/to/folder")
     endif()
     set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to the headers of the firmware that a text names in its includes, whatever their conditions.
+function(named_headers out file)
+    get_filename_component(folder ${file} DIRECTORY)
+    file(STRINGS ${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*\"")
+    set(found "")
+    foreach(line ${lines})
+        if(line MATCHES "\"([^\"]+)\"")
+            foreach(place ${folder} ${ARGN})
+                if(EXISTS ${place}/${CMAKE_MATCH_1})
+                    get_filename_component(header ${place}/${CMAKE_MATCH_1} ABSOLUTE)
+                    list(APPEND found ${header})
+                    break()
+                endif()
+            endforeach()
+        endif()
+    endforeach()
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to whether the firmware's code may need a source of its own that is not in the kit's list:
+# files that a fork has added. The rest are the folders with headers. The compiler, which takes longer, tells
+# which.
+function(may_need_more out)
+    set(queue ${firmware_sources})
+    set(read "")
+    while(queue)
+        list(POP_FRONT queue file)
+        if(file IN_LIST read)
+            continue()
+        endif()
+        list(APPEND read ${file})
+        named_headers(headers ${file} ${ARGN})
+        beside(more ${headers})
+        list(REMOVE_ITEM more ${firmware_sources})
+        if(more)
+            set(${out} ON PARENT_SCOPE)
+            return()
+        endif()
+        list(APPEND queue ${headers})
+    endwhile()
+    set(${out} OFF PARENT_SCOPE)
 endfunction()

@@ -66,6 +66,11 @@ public:
     void SetModelsList(srmodel_list_t*) {}
     void UpdateOutputTimestamp() {}
 
+    // What a fork's class has beyond this, from a folder of XIAOZHI_STUBS.
+#if __has_include("kit_audio_service.h")
+#include "kit_audio_service.h"
+#endif
+
 private:
     void InputTask();
     void OutputTask();

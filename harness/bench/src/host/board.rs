@@ -8,7 +8,7 @@ use mcp_hil_record::error::UserError;
 use super::checkout::Checkout;
 
 /// The kinds of boards that the kit has of its own.
-const KINDS: [&str; 4] = ["plain", "lamp", "display", "camera"];
+pub(super) const KINDS: [&str; 4] = ["plain", "lamp", "display", "camera"];
 
 /// Where a checkout has its boards.
 const BOARDS: &str = "main/boards";

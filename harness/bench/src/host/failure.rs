@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use mcp_hil_record::error::UserError;
 
 use super::NEEDS;
+use super::board::KINDS;
 use super::checkout::Checkout;
 
 /// What a linker says of something that no source defines, and a compiler of what is wrong in one.
@@ -58,14 +59,21 @@ impl Failure<'_> {
             lines.iter().map(|(header, by)| format!("  {header:width$}  {by}")).collect();
         UserError::bench(
             format!(
-                "the board `{}` includes headers that neither its firmware nor the kit has ({}):\n\n{}",
-                self.board,
+                "{} includes headers that neither its sources nor the kit has ({}):\n\n{}",
+                self.who(),
                 lines.len(),
                 list.join("\n")
             ),
-            "write headers of these names that declare what the board uses, and name their folder: \
+            "write headers of these names that declare what is used of them, and name their folder: \
              `--stubs FOLDER`, or `--host-stubs FOLDER` of `run`",
         )
+    }
+
+    fn who(&self) -> String {
+        match KINDS.contains(&self.board) {
+            true => format!("the firmware in `{}`", self.checkout.folder.display()),
+            false => format!("the firmware with its board `{}`", self.board),
+        }
     }
 
     fn hint(&self) -> String {
@@ -75,6 +83,12 @@ impl Failure<'_> {
             NEEDS.to_owned()
         } else if text.contains("XIAOZHI_COMPONENTS") {
             "`--components FOLDER`, or `--host-components FOLDER` of `run`, names a folder that has it".to_owned()
+        } else if text.contains("class AudioService") && text.contains("has no member") {
+            format!(
+                "the audio service is the kit's: declare what this firmware's has beyond it in a file \
+                 `kit_audio_service.h`, which is included inside the class, and name its folder: `--stubs FOLDER`, or \
+                 `--host-stubs FOLDER` of `run`; `{log}` holds the whole output"
+            )
         } else if text.contains(UNDEFINED) {
             format!(
                 "no source that is built defines these: `firmware/host/README.md` lists what is; sources in a folder \
