@@ -32,11 +32,13 @@ use Done::{Dtr, Pause, Rts};
 struct Recorder {
     done: Arc<Mutex<Vec<Done>>>,
     works: usize,
+    /// What the chip has said by the time that it is held in reset, and nobody has read.
+    unread: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Recorder {
     fn new() -> Self {
-        Self { done: Arc::default(), works: usize::MAX }
+        Self { done: Arc::default(), works: usize::MAX, unread: Arc::default() }
     }
 
     fn all(&self) -> Vec<Done> {
@@ -69,7 +71,14 @@ impl Signals for Recorder {
 }
 
 impl Read for Recorder {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let is_held = self.all().contains(&Rts(true));
+        let unread = std::mem::take(&mut *self.unread.lock().unwrap());
+        if is_held && !unread.is_empty() {
+            bytes[..unread.len()].copy_from_slice(&unread);
+            return Ok(unread.len());
+        }
+        *self.unread.lock().unwrap() = unread;
         // As a port does that has nothing to tell.
         std::thread::yield_now();
         Err(io::ErrorKind::TimedOut.into())
@@ -247,6 +256,20 @@ fn requests_become_signals_of_the_circuit_that_was_found() {
     let after = recorder.all().split_off(2);
     assert_eq!(after[..4], [Rts(false), Dtr(true), Pause(100), Dtr(false)]);
     assert_eq!(after[4..].len(), 7, "{after:?}");
+}
+
+/// A board that is idle already must not be taken for one that has come up again.
+#[test]
+fn what_a_chip_said_before_its_reset_is_told_before_it() {
+    let recorder = Recorder::new();
+    *recorder.unread.lock().unwrap() = b"State: activating -> idle\nlast wor".to_vec();
+    let mut bridge = Bridge::start(job(Path::new("")), Recorded(recorder, Circuit::Uart));
+    assert!(opened(bridge.event()));
+    let id = bridge.ask(Act::Reset);
+    assert_eq!(bridge.line(), "State: activating -> idle");
+    assert_eq!(bridge.line(), "last wor");
+    assert_eq!(bridge.event(), Event::Done { id });
+    bridge.end();
 }
 
 /// A board that is not what was to be flashed.

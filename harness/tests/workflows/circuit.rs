@@ -102,7 +102,7 @@ impl LineBoard {
         let moved = Arc::clone(&chip);
         std::thread::spawn(move || {
             let mut text = [0; 64];
-            while let Ok(length) = orders.recv(&mut text) {
+            while let Ok((length, who)) = orders.recv_from(&mut text) {
                 let text = std::str::from_utf8(&text[..length]).unwrap();
                 let mut words = text.split(' ').map(|word| word.parse::<u64>().unwrap());
                 let mut next = || words.next().expect("three numbers");
@@ -118,6 +118,8 @@ impl LineBoard {
                     pins.gpio0 &= wiring != Wiring::Gpio0Held;
                     chip.moves(pins, at);
                 }
+                // Who gave the order may have ended.
+                let _ = orders.send_to_addr(b"done", &who);
             }
         });
         Self { port, lines, ota: ota.parse().unwrap(), chip }

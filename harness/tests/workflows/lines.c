@@ -1,6 +1,6 @@
 /* The lines DTR and RTS of a pseudo terminal, which has none: preloaded into a program, this takes its orders for
  * the lines of the board's port and passes each on to the board, a datagram for each in their order:
- * "<dtr> <rts> <nanoseconds of the monotonic clock>".
+ * "<dtr> <rts> <nanoseconds of the monotonic clock>". The board answers each when it has obeyed.
  *
  * TEST_BOARD_PORT is the port, TEST_BOARD_LINES the abstract name of the board's socket. */
 #define _GNU_SOURCE
@@ -29,19 +29,25 @@ static int is_board(int fd)
 
 static int set(int wanted)
 {
-    struct sockaddr_un board = {.sun_family = AF_UNIX};
+    struct sockaddr_un board = {.sun_family = AF_UNIX}, any = board;
     const char *name = getenv("TEST_BOARD_LINES");
     struct timespec now;
+    struct timeval patience = {.tv_sec = 10};
     char text[64];
     int sent = -1, out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     lines = wanted & (TIOCM_DTR | TIOCM_RTS);
     clock_gettime(CLOCK_MONOTONIC, &now);
     int length = snprintf(text, sizeof text, "%d %d %lld", !!(lines & TIOCM_DTR), !!(lines & TIOCM_RTS),
                           now.tv_sec * 1000000000LL + now.tv_nsec);
-    if (name && strlen(name) < sizeof board.sun_path - 1 && out >= 0) {
+    /* Without a name, the system chooses one: where the answer goes. */
+    if (name && strlen(name) < sizeof board.sun_path - 1 && out >= 0
+        && !setsockopt(out, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience)
+        && !bind(out, (struct sockaddr *)&any, sizeof any.sun_family)) {
         memcpy(board.sun_path + 1, name, strlen(name));
         sent = sendto(out, text, length, 0, (struct sockaddr *)&board,
                       offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+        if (sent >= 0)
+            sent = recv(out, text, sizeof text, 0);
     }
     if (out >= 0)
         close(out);

@@ -22,6 +22,9 @@ const CHUNK: usize = 4096;
 /// How often a port that went away is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long what a chip said before it was held in reset may take to be read; one that still runs goes on.
+const RESIDUE: Duration = Duration::from_millis(200);
+
 /// How long the port may take what is written to it.
 const WRITE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -139,7 +142,7 @@ impl<W: Write> Bridge<'_, W> {
         let ended = loop {
             match self.wanted.try_recv() {
                 Ok(request) => {
-                    self.carry_out(port, *circuit, request)?;
+                    self.carry_out(port, &mut lines, *circuit, request)?;
                     continue;
                 }
                 Err(TryRecvError::Disconnected) => break Ended::Asked,
@@ -152,12 +155,15 @@ impl<W: Write> Bridge<'_, W> {
                 Err(error) => break Ended::Lost(error.to_string()),
             }
         };
+        self.last(&mut lines)?;
+        Ok(ended)
+    }
+
+    /// Tells a line that did not end, and will not.
+    fn last(&mut self, lines: &mut Lines) -> io::Result<()> {
         let mut last = None;
         lines.finish(|line| last = Some(line.clean()));
-        if let Some(text) = last {
-            self.tell(&Event::Line { text })?;
-        }
-        Ok(ended)
+        last.map_or(Ok(()), |text| self.tell(&Event::Line { text }))
     }
 
     /// Takes in bytes of the console, and answers where it asks for something.
@@ -178,14 +184,24 @@ impl<W: Write> Bridge<'_, W> {
         Ok(())
     }
 
-    fn carry_out(
+    fn carry_out<P: Port>(
         &mut self,
-        port: &mut impl Signals,
+        port: &mut P,
+        lines: &mut Lines,
         circuit: Circuit,
         request: Request,
     ) -> io::Result<()> {
         let done = match request.act {
-            Act::Reset => reset::reset(port, circuit),
+            Act::Reset => {
+                let mut heard = Listening { port: &mut *port, bytes: Vec::new() };
+                let done = reset::reset(&mut heard, circuit);
+                let bytes = heard.bytes;
+                self.take(port, lines, &bytes)?;
+                if done.is_ok() {
+                    self.last(lines)?;
+                }
+                done
+            }
             Act::Press { ms } => reset::press(port, Duration::from_millis(ms)),
             Act::Power { on } => {
                 self.is_off = !on;
@@ -253,6 +269,35 @@ impl<W: Write> Bridge<'_, W> {
         line.push('\n');
         self.output.write_all(line.as_bytes())?;
         self.output.flush()
+    }
+}
+
+/// A port that is read whenever time passes: what the chip said until it was held in reset is told before the
+/// reset is, and never taken for a line of the boot that follows.
+struct Listening<'a, P> {
+    port: &'a mut P,
+    bytes: Vec<u8>,
+}
+
+impl<P: Port> Signals for Listening<'_, P> {
+    fn dtr(&mut self, asserted: bool) -> Result<(), SignalError> {
+        self.port.dtr(asserted)
+    }
+
+    fn rts(&mut self, asserted: bool) -> Result<(), SignalError> {
+        self.port.rts(asserted)
+    }
+
+    fn pause(&mut self, time: Duration) {
+        self.port.pause(time);
+        let (until, mut chunk) = (Instant::now() + RESIDUE, [0; CHUNK]);
+        while Instant::now() < until {
+            match self.port.read(&mut chunk) {
+                Ok(length) if length > 0 => self.bytes.extend_from_slice(&chunk[..length]),
+                // A port that was lost shows it when it is read next.
+                _ => break,
+            }
+        }
     }
 }
 
