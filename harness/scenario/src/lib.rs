@@ -21,6 +21,8 @@ mod wrong;
 
 pub use given::GivenIds;
 pub use matcher::Matcher;
-pub use model::{Action, Answer, CONTROLS, Case, Expect, Flat, Linger, Outgoing, Step, exchanges};
+pub use model::{
+    Action, Answer, CONTROLS, Case, Expect, Flat, Linger, Outgoing, Step, area, exchanges,
+};
 pub use template::{Missing, Scope};
 pub use write::write;

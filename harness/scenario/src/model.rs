@@ -359,8 +359,13 @@ impl Case {
 
     /// The area: the folder of the file.
     pub fn area(&self) -> &str {
-        self.id.split('/').next().unwrap_or_default()
+        area(&self.id)
     }
+}
+
+/// The area of a case by its id, `robustness` of `robustness/binary`: the folder of its file.
+pub fn area(id: &str) -> &str {
+    id.split('/').next().unwrap_or_default()
 }
 
 fn unroll<'a>(steps: &'a [Step], prefix: &str, row: &Map<String, Value>, flat: &mut Vec<Flat<'a>>) {

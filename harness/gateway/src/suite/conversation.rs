@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mcp_hil_core::transcript::{BRING_UP, Entry, Mark, Role, What};
 use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check::CaseOutcome;
-use mcp_hil_judge::gateway::{Came, GatewayJudge, Row, Table, is_fence, request_id_of};
+use mcp_hil_judge::gateway::{Came, FENCES, GatewayJudge, Row, Table, is_fence, request_id_of};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -180,7 +180,7 @@ impl<B: Bench> Conversation<B> {
         if !self.is_ready(self.connect_deadline).await {
             return None;
         }
-        let request_id = self.fence("fence").await;
+        let request_id = self.fence(FENCES[0]).await;
         if !self.wait(&Until::Fences(1), Instant::now() + self.deadline).await {
             return None;
         }
@@ -250,7 +250,7 @@ impl<B: Bench> Conversation<B> {
         for (at, text) in row.send.iter().enumerate() {
             self.control(&at.to_string(), text).await;
         }
-        let mut request_id = self.fence("fence").await;
+        let mut request_id = self.fence(FENCES[0]).await;
         self.settle(1, &request_id).await;
         let wants_reply = row.reply.is_some() && self.answers != Answers::None;
         let last = row.send.last().and_then(|text| request_id_of(text));
@@ -258,7 +258,7 @@ impl<B: Bench> Conversation<B> {
             || wants_reply && last.is_some_and(|id| !self.has_reply(&id));
         if missing && self.fence_calls == 1 {
             // What comes late may be on its way: once more round.
-            request_id = self.fence("fence2").await;
+            request_id = self.fence(FENCES[1]).await;
             self.settle(2, &request_id).await;
         }
         if self.is_interrupted() {
@@ -268,7 +268,7 @@ impl<B: Bench> Conversation<B> {
         if self.fence_calls < fences {
             let waited_ms = u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX);
             let mark = Mark::NoAnswer { waited_ms };
-            self.enter(Some("fence"), What::Mark { mark });
+            self.enter(Some(FENCES[0]), What::Mark { mark });
             self.gone.get_or_insert_with(|| "it no longer makes calls".into());
             self.dead += 1;
         } else {

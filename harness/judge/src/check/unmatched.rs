@@ -18,7 +18,7 @@ use mcp_hil_core::transcript::What;
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::narrows_to;
-use mcp_hil_scenario::{Action, Case, Step};
+use mcp_hil_scenario::{Action, Case, Step, area};
 
 /// An answer that could not be attributed when it came.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ impl Judge {
             return;
         }
         let hard = case.map(hard_steps).unwrap_or_default();
-        let area = self.sink.case.starts_with("robustness/");
+        let is_robustness = area(&self.sink.case) == "robustness";
         let mut left = self.left_without_answer();
-        if !area {
+        if !is_robustness {
             self.pair_refused_one_by_one(&mut left, &hard);
         }
         for unmatched in std::mem::take(&mut self.unmatched) {
@@ -100,7 +100,7 @@ impl Judge {
                 Some(open) => open.step.as_deref().is_some_and(|step| hard.contains(step)),
                 None => !hard.is_empty(),
             };
-            let hostile = refuses && (area || is_hard(asked.map(|at| &left[at])));
+            let hostile = refuses && (is_robustness || is_hard(asked.map(|at| &left[at])));
             let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
             let open = asked.map(|at| left.remove(at));
             let malformed =

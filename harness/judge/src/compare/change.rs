@@ -13,6 +13,9 @@ use super::tools::{Impact, tool_lists};
 /// Most places of one answer that are told one by one.
 const MOST_PLACES: usize = 8;
 
+/// The kind of a list whose pages are cut elsewhere: that there are more or fewer of them is no news then.
+const PAGES_MOVED: &str = "page boundaries moved";
+
 /// Characters of a value that are told.
 const LONGEST_VALUE: usize = 120;
 
@@ -114,7 +117,7 @@ impl Changes {
             a == b
         };
         if let Some(what) = moved_pages(old, new) {
-            self.add("page boundaries moved", what);
+            self.add(PAGES_MOVED, what);
         } else if old.concat() != new.concat() && same(old, new) {
             self.add("order of tools changed", "the same tools".into());
         }
@@ -133,7 +136,7 @@ impl Changes {
             self.exchange(&old, &new);
         }
         let extra = before.len().abs_diff(after.len());
-        if extra > 0 && !self.0.iter().any(|told| told.kind.starts_with("page")) {
+        if extra > 0 && !self.0.iter().any(|told| told.kind == PAGES_MOVED) {
             let what = format!("{} -> {}", before.len(), after.len());
             self.add("number of pages changed", what);
         }

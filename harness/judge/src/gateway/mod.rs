@@ -21,9 +21,13 @@ use mcp_hil_core::wire::{Frame, Inbound, Payload, as_integer, id_key};
 pub use reply::request_id_of;
 pub use table::{Call, Expected, Fence, REQUIREMENTS, Row, Table};
 
-/// Whether a step sends the good control that shows that the gateway lives: `fence`, `fence2`.
+/// The steps that send the good control that shows that the gateway lives: the first, and a second one where the
+/// first was lost.
+pub const FENCES: [&str; 2] = ["fence", "fence2"];
+
+/// Whether a step is one of [`FENCES`].
 pub fn is_fence(step: &str) -> bool {
-    step.starts_with("fence")
+    FENCES.contains(&step)
 }
 
 /// Ids from here on are more than 32-bit devices can answer.
