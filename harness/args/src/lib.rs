@@ -13,6 +13,7 @@ mod flash;
 mod gateway;
 mod groups;
 mod image_size;
+mod init;
 mod kind;
 mod list;
 mod merge;
@@ -41,6 +42,7 @@ pub use flash::{FlashArgs, Part, SettingsArgs};
 pub use gateway::{DeviceTransport, GatewayArgs};
 pub use groups::command;
 pub use image_size::ImageSize;
+pub use init::InitArgs;
 pub use kind::{AUTO, Kind};
 pub use list::ListArgs;
 pub use merge::MergeArgs;
@@ -72,6 +74,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write the files with which a folder begins to test its device
+    Init(InitArgs),
     /// Run the suite against a device
     Run(Box<RunArgs>),
     /// Execute device_control messages from MQTT on a device

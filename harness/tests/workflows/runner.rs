@@ -111,7 +111,8 @@ fn interpolate(value: &Value, contexts: &Value) -> Value {
     told.into()
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a file, or a folder with what is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
     if from.is_dir() {
         std::fs::create_dir_all(to).unwrap();
         for entry in std::fs::read_dir(from).unwrap() {

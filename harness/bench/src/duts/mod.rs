@@ -17,6 +17,7 @@ use mcp_hil_record::error::UserError;
 use mcp_hil_record::exit;
 
 pub use ask::{Asked, ask_chip, chips};
+pub use write::describe;
 
 /// What is known of an attached board.
 #[derive(Debug, Clone)]

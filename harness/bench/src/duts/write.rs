@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use mcp_hil_boards::board::UsbBoard;
 use mcp_hil_boards::flash::Chip;
 
 use super::show::flash_size;
@@ -27,7 +28,7 @@ pub(super) fn write(path: &Path, known: &[Known]) -> Result<String, UserError> {
         ));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let text = text(&name, board);
+    let text = text(&name, &board.board, board.chip.as_ref());
     // What cannot be read again is not written.
     DutFile::load(&path.display().to_string(), &text)?;
     let trouble = |error: std::io::Error| match error.kind() {
@@ -52,8 +53,12 @@ pub(super) fn write(path: &Path, known: &[Known]) -> Result<String, UserError> {
     ))
 }
 
-fn text(name: &str, known: &Known) -> String {
-    let board = &known.board;
+/// The file of a board of which only is known what USB tells; its name is `name`.
+pub fn describe(name: &str, board: &UsbBoard) -> String {
+    text(name, board, None)
+}
+
+fn text(name: &str, board: &UsbBoard, chip: Option<&Asked>) -> String {
     let mut text = format!(
         "# {}, USB {}\nname = {}\ntarget = \"board\"\n# What it is flashed with: a program (ELF), \
          or an image of its whole flash memory. Without it\n# the board is tested as it is.\n# \
@@ -76,7 +81,7 @@ fn text(name: &str, known: &Known) -> String {
     if let Some(mac) = board.mac {
         member("mac", &mac.to_string());
     }
-    if let Some(Asked::Chip(chip)) = &known.chip {
+    if let Some(Asked::Chip(chip)) = chip {
         if chip.chip.parse::<Chip>().is_ok() {
             member("chip", &chip.chip);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mcp_hil_record::error::UserError;
 
 /// The file that makes a folder one: the MCP server of the firmware.
-const SERVER: &str = "main/mcp_server.cc";
+pub(super) const SERVER: &str = "main/mcp_server.cc";
 
 /// The first version with the classes that the kit expects, and a folder that is there from it on.
 const OLDEST: u64 = 2;

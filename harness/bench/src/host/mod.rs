@@ -79,6 +79,13 @@ pub struct HostBuild {
     pub program: PathBuf,
 }
 
+/// The version of the xiaozhi firmware in a folder, or why it is none that can be built; `None` where there is no
+/// such firmware.
+pub fn checkout(folder: &Path) -> Option<Result<String, UserError>> {
+    let is_there = folder.join(checkout::SERVER).is_file();
+    is_there.then(|| Checkout::find(folder).map(|checkout| checkout.version))
+}
+
 impl HostBuild {
     /// Builds the firmware in a folder, as far as anything has changed since the last time. `say` is told what
     /// takes long.

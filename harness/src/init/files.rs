@@ -1,0 +1,97 @@
+//! The files that `init` writes.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use mcp_hil_args::DUTS;
+use mcp_hil_bench::duts;
+use mcp_hil_record::error::UserError;
+
+use super::SCENARIOS;
+use super::found::Found;
+
+/// Known failures of stock firmware, the list of `ci/baselines`.
+const STOCK: &str = include_str!("stock.toml");
+
+/// The versions that the list is about.
+const STOCK_VERSION: &str = "2.4.";
+
+const WORKFLOW: &str = ".github/workflows/mcp-hil.yml";
+
+/// A file to be written.
+#[derive(Debug)]
+pub(super) struct File {
+    /// Its path, from the folder.
+    pub(super) path: String,
+    /// What it is for.
+    pub(super) what: &'static str,
+    text: String,
+}
+
+/// What is to be written for what was found.
+pub(super) fn files(found: &Found) -> Vec<File> {
+    let mut files = Vec::new();
+    let mut add = |path: String, what, text| files.push(File { path, what, text });
+    for (name, board) in found.new_boards() {
+        let path = format!("{DUTS}/{name}.toml");
+        add(path, "the board that is attached", duts::describe(&name, board));
+    }
+    if let Some((_, path)) = found.device() {
+        let text = match found.version() {
+            Some(version) if version.starts_with(STOCK_VERSION) => STOCK.to_owned(),
+            _ => include_str!("baseline.toml").replace("FILE", &path),
+        };
+        add(path, "known failures", text);
+    }
+    let own = format!("{SCENARIOS}/tools-listed.yaml");
+    add(own, "a scenario to start with", include_str!("scenario.yaml").to_owned());
+    add(WORKFLOW.to_owned(), "runs all this for each push", workflow(found));
+    files
+}
+
+fn workflow(found: &Found) -> String {
+    let text = match (found.builds(), found.device_file()) {
+        (true, _) => include_str!("host.yml").to_owned(),
+        (false, Some((name, file))) => {
+            include_str!("board.yml").replace("NAME", &name).replace("DUT", &file)
+        }
+        (false, None) => include_str!("native.yml").to_owned(),
+    };
+    // A program that was released knows whose it is.
+    match option_env!("MCP_HIL_REPOSITORY") {
+        Some(repository) => text.replace("OWNER/mcp-hil", repository),
+        None => text,
+    }
+}
+
+/// Writes a file with the folders above it, unless it is there already; whether it was written.
+pub(super) fn written(file: &File) -> Result<bool, UserError> {
+    let path = Path::new(&file.path);
+    let done = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
+        let mut opened = OpenOptions::new().write(true).create_new(true).open(path)?;
+        opened.write_all(file.text.as_bytes())
+    });
+    match done {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(UserError::bench(
+            format!("cannot write `{}`: {error}", file.path),
+            "run it in the folder of your firmware, with write permission",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_hil_core::baseline::Baseline;
+
+    #[test]
+    fn the_shipped_list_is_read_and_is_about_the_versions_that_get_it() {
+        let list = Baseline::load("stock.toml", STOCK).unwrap();
+        assert!(list.known.len() > 10);
+        assert!(list.known.iter().all(|known| known.is_for(Some("2.4.2"))));
+        assert!(list.known.iter().all(|known| !known.is_for(Some("2.5.0"))));
+    }
+}
