@@ -2,7 +2,8 @@
 //!
 //! The program itself is thin: `main` reads the command line and calls the packages beside this one. Here are the
 //! commands that belong to none of them. [`clean`] deletes old runs, [`doctor`] says what is missing on this machine, [`explain`] shows
-//! requirements and cases, [`init`] writes the files with which a folder begins, [`replay`] judges the transcripts of an earlier run once more, and [`self_test`] runs the
+//! requirements and cases, [`init`] writes the files with which a folder begins, [`install`] what shells and editors
+//! know of the program, [`review`] shows answers that wait for review, [`replay`] judges the transcripts of an earlier run once more, and [`self_test`] runs the
 //! program over and over, to test the harness itself.
 
 // With the feature `hil` the tests of devices are meant, and those alone: see `tests/hil`.
@@ -12,5 +13,7 @@ pub mod clean;
 pub mod doctor;
 pub mod explain;
 pub mod init;
+pub mod install;
 pub mod replay;
+pub mod review;
 pub mod self_test;

@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use mcp_hil::replay::Replay;
-use mcp_hil::{clean, doctor, explain, init, self_test};
+use mcp_hil::{clean, doctor, explain, init, install, review, self_test};
 use mcp_hil_args as args;
 use mcp_hil_args::{
     BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
-    OutputArgs, PROFILES, ReplayArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand, Sut,
-    from_profile,
+    OutputArgs, PROFILES, ReplayArgs, ReviewArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand,
+    Sut, from_profile,
 };
 use mcp_hil_bench::{bridge, duts, firmware, flash, program, setup};
 use mcp_hil_core::catalogue::Catalogue;
@@ -50,7 +50,8 @@ fn main() -> ExitCode {
     let native = reference_native::Arguments::command()
         .name(NATIVE)
         .about("Run the reference device, for any backend");
-    let mut matches = match with_profile(args::command(native)) {
+    let program = args::command(native).version(env!("PROGRAM_VERSION"));
+    let mut matches = match with_profile(program.clone()) {
         Ok(matches) => matches,
         Err(refusal) => {
             eprintln!("mcp-hil: {refusal}");
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches_mut(&mut matches);
     let cli = cli.unwrap_or_else(|error| error.format(&mut Cli::command()).exit());
     let done = match cli.command {
-        Command::Init(_) => init::init().map(print),
+        Command::Init(_) => init::init(&program).map(print),
         Command::Run(args) => run_suite(&args),
         Command::Replay(args) => replay(&args),
         Command::Gateway(args) => run_gateway(&args),
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         }),
         Command::Baseline(BaselineCommand::New(args)) => baseline::new(&args).map(print),
         Command::Baseline(BaselineCommand::Update(args)) => baseline::update(&args).map(print),
+        Command::Review(args) => review_answers(&args),
         Command::Merge(args) => merge_runs(&args),
         Command::Coverage(args) => coverage::coverage(&args).map(print),
         Command::Clean(args) => clean::clean(&args).map(print),
@@ -98,6 +100,9 @@ fn main() -> ExitCode {
         }),
         Command::Setup(SetupCommand::QemuEsp(args)) => setup::qemu_esp(&args).map(print),
         Command::Serve(args) => serve_devices(&args),
+        Command::Completions(args) => Ok(print(install::completions(&args, program))),
+        Command::Man(args) => install::man(&args, program).map(print),
+        Command::Schema(args) => install::schema(&args, &program).map(print),
         Command::Bridge(args) => bridge::run(&args),
         Command::SelfTest(args) => test_harness(&args),
     };
@@ -129,6 +134,14 @@ fn with_profile(command: clap::Command) -> Result<clap::ArgMatches, UserError> {
         return Ok(typed);
     }
     Ok(command.get_matches_from(std::env::args_os().chain(added)))
+}
+
+fn review_answers(args: &ReviewArgs) -> Result<u8, UserError> {
+    let stdin = std::io::stdin();
+    let is_asked = stdin.is_terminal();
+    let (mut input, mut output) = (stdin.lock(), std::io::stdout());
+    let input = is_asked.then_some(&mut input as &mut dyn std::io::BufRead);
+    review::review(args, &mut review::Talk { input, output: &mut output })
 }
 
 /// A bar is for people who watch.

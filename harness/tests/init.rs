@@ -116,11 +116,12 @@ fn a_board_gets_a_file_which_the_commands_and_the_workflow_name() {
     let done = init(&place, &system);
     let file = "ci/duts/board-2.toml";
     assert!(place.read(file).contains("serial = \"F4:12:FA:00:11:22\""), "{done}");
-    for command in commands(&done) {
-        let is_update = command.contains(" baseline update ");
-        assert!(is_update || command.contains(&format!("--dut {file}")), "{command}");
-        assert!(command.contains("ci/baselines/board-2.toml"), "{command}");
+    let profiles = place.read("mcp-hil.toml");
+    for line in [format!("dut = [\"{file}\"]"), "baseline = \"ci/baselines/board-2.toml\"".into()] {
+        assert!(profiles.contains(&line), "{line}\n{profiles}");
     }
+    let commands = commands(&done);
+    assert!(commands[1].ends_with("-o ci/baselines/board-2.toml"), "{commands:?}");
     let workflow = place.read(ALWAYS[1]);
     assert!(workflow.contains(&format!("dut: {file}\n")), "{workflow}");
     assert!(workflow.contains("[self-hosted, board-2]"), "{workflow}");

@@ -100,6 +100,27 @@ fn every_mistake_has_its_place_and_its_fix() {
     }
 }
 
+/// What no schema can see: names that other steps give, patterns, and what one value says of another place.
+const BEYOND_A_SCHEMA: [&str; 3] =
+    ["has no value here", "no step has", "`$match`: regex parse error"];
+
+#[test]
+fn the_schema_refuses_every_mistake_that_a_schema_can_see() {
+    let schema = include_str!("../schema/scenario.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let steps = STEPS.map(|(steps, _, what, _)| (format!("{BEFORE}{steps}"), what));
+    let files = FILES.map(|(file, _, what, _)| (file.to_owned(), what));
+    let (mut refused, mut beyond) = (0, 0);
+    for (text, what) in steps.into_iter().chain(files) {
+        // What is no YAML no editor reads.
+        let Ok(value) = serde_saphyr::from_str::<serde_json::Value>(&text) else { continue };
+        let is_beyond = BEYOND_A_SCHEMA.iter().any(|known| what.contains(known));
+        assert_eq!(schema.is_valid(&value), is_beyond, "{what}\n{text}");
+        if is_beyond { beyond += 1 } else { refused += 1 }
+    }
+    assert!(refused >= 30 && beyond >= 5, "{refused} refused, {beyond} beyond");
+}
+
 /// Otherwise a scenario that uses them would be refused.
 #[test]
 fn what_a_device_brings_are_known_variables() {

@@ -14,12 +14,14 @@ mod gateway;
 mod groups;
 mod image_size;
 mod init;
+mod install;
 mod kind;
 mod list;
 mod merge;
 mod output;
 mod profile;
 mod replay;
+mod review;
 mod run;
 mod self_test;
 mod serve;
@@ -43,12 +45,14 @@ pub use gateway::{DeviceTransport, GatewayArgs};
 pub use groups::command;
 pub use image_size::ImageSize;
 pub use init::InitArgs;
+pub use install::{CompletionsArgs, Described, ManArgs, SCHEMAS, SchemaArgs};
 pub use kind::{AUTO, Kind};
 pub use list::ListArgs;
 pub use merge::MergeArgs;
 pub use output::{Color, Format, OutputArgs};
-pub use profile::{PROFILES, from_profile};
+pub use profile::{PROFILES, from_profile, profile_schema};
 pub use replay::ReplayArgs;
+pub use review::ReviewArgs;
 pub use run::baseline_argument;
 pub use run::{FlakyResult, RunArgs, Sut, Transports};
 pub use self_test::SelfTestArgs;
@@ -88,6 +92,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Compare two runs: verdicts, findings, answers, tools, latency
     Diff(DiffArgs),
+    /// Look at answers that wait for review; accept or reject them
+    Review(ReviewArgs),
     /// Create or update a list of known failures from runs
     #[command(subcommand)]
     Baseline(BaselineCommand),
@@ -119,6 +125,12 @@ pub enum Command {
     Serve(ServeArgs),
     /// Test the harness itself with seeded defects and harmless variations
     SelfTest(SelfTestArgs),
+    /// Print the script with which a shell completes commands and options
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
+    /// Print the JSON Schema of a kind of file, for editors and programs
+    Schema(SchemaArgs),
     /// The process between a run and the serial port of a board
     #[command(hide = true)]
     Bridge(BridgeArgs),

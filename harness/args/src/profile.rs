@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use mcp_hil_core::problem::{Problem, nearest};
+use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
 /// The file, looked for where the program is started.
@@ -59,6 +60,59 @@ pub fn from_profile(
     let profiles = Profiles { text, run };
     let names: Vec<&str> = asked.into_iter().filter(|name| *name != DEFAULT).collect();
     profiles.words(&names, typed)
+}
+
+/// The JSON Schema of the file: its keys are the options of `run` in `command`.
+pub fn profile_schema(command: &Command) -> Value {
+    let run = command.find_subcommand(RUN);
+    let options = run.map(|run| Profiles { text: "", run });
+    let keys: Map<String, Value> = options
+        .iter()
+        .flat_map(Profiles::options_of_run)
+        .filter_map(|argument| Some((argument.get_long()?.to_owned(), option_schema(argument))))
+        .collect();
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Options of `mcp-hil run`, by profile",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            TABLE: {
+                "type": "object",
+                "additionalProperties": {"$ref": "#/definitions/Options"}
+            }
+        },
+        "definitions": {
+            "Options": {"type": "object", "additionalProperties": false, "properties": keys}
+        }
+    })
+}
+
+/// What may stand behind the key of an option; [`words`] is what reads it.
+fn option_schema(argument: &Arg) -> Value {
+    let about = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    if !argument.get_action().takes_values() {
+        return json!({"description": about, "type": "boolean"});
+    }
+    let names: Vec<String> =
+        argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let is_list = argument.get_value_delimiter().is_some();
+    // Of a list in one text only the program knows the parts.
+    let one = match names.is_empty() {
+        true => json!({"type": ["string", "number"]}),
+        false => json!({"enum": names}),
+    };
+    let mut forms = vec![one.clone()];
+    if is_list && !names.is_empty() {
+        forms.push(json!({"type": "string", "pattern": ","}));
+    }
+    if argument.get_num_args().is_some_and(|range| range.min_values() == 0) {
+        forms.push(json!({"type": "boolean"}));
+    }
+    if is_list || matches!(argument.get_action(), ArgAction::Append) {
+        forms.push(json!({"type": "array", "items": one}));
+    }
+    json!({"description": about, "anyOf": forms})
 }
 
 /// The file and what may stand in it.

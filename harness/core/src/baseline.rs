@@ -4,17 +4,20 @@
 mod firmware;
 mod seen;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::catalogue::is_liveness;
 use crate::problem::Problem;
+use crate::schema;
 use crate::transport::Transport;
 
 pub use firmware::FirmwareRange;
 pub use seen::{Covered, Seen, SeenCase, SeenDevice};
 
 /// Known failures of one device.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     /// The entries; `[[known]]` tables in the file.
@@ -23,7 +26,7 @@ pub struct Baseline {
 }
 
 /// One known failure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
     /// Case id, or a prefix of it that ends in `/`, or `*` for every case.
@@ -33,15 +36,18 @@ pub struct Known {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<String>,
     /// Why it is known and tolerated.
+    #[schemars(regex(pattern = r"\S"))]
     pub reason: String,
     /// Where it is discussed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Last day on which the entry counts, as `YYYY-MM-DD`; absent means for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub expires: Option<String>,
     /// Versions of the firmware for which the entry counts; absent means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub firmware: Option<FirmwareRange>,
     /// The transport over which it fails; absent means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +142,26 @@ impl Baseline {
             }
         }
         Ok(baseline)
+    }
+
+    /// The JSON Schema of a baseline file: what it refuses is refused by [`Baseline::load`], too.
+    pub fn schema() -> Value {
+        let mut schema = schema::of::<Self>("Known failures of a device, for mcp-hil");
+        // Nothing puts a whole requirement to the test, over no transport.
+        let whole = json!({
+            "properties": {
+                "case": {"const": "*"},
+                "requirement": {"pattern": "[^.]$"},
+                "transport": false
+            },
+            "required": ["requirement"]
+        });
+        let unexercised = schema::member_is("unexercised", &true.into());
+        schema::add_rules(
+            &mut schema["definitions"]["Known"],
+            [schema::rule(&unexercised, &whole)],
+        );
+        schema
     }
 
     /// The entry that covers a failure on a day (`YYYY-MM-DD`).

@@ -13,7 +13,7 @@
 //!    [`timing`];
 //! 7. [`verdict`] and [`baseline`]: what the findings amount to.
 //!
-//! The packages `scenario`, `generate` and `judge` stand on this one. [`gateway`] is our own volume
+//! [`schema`] describes files that people write, for their editors. The packages `scenario`, `generate` and `judge` stand on this one. [`gateway`] is our own volume
 //! gateway; its judge is in the package `judge` and shares nothing with it.
 //!
 //! Time is an argument everywhere (microseconds since the session began); nothing here sleeps.
@@ -29,6 +29,7 @@ pub mod identity;
 pub mod limits;
 pub mod obligation;
 pub mod problem;
+pub mod schema;
 pub mod step;
 pub mod timing;
 pub mod transcript;

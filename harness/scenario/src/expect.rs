@@ -8,7 +8,8 @@ use super::matcher::Matcher;
 use super::model::{Answer, Expect};
 use super::wrong::Wrong;
 
-const MEMBERS: [&str; 12] = [
+/// The members of an expectation.
+pub(super) const MEMBERS: [&str; 12] = [
     "requirement",
     "answer",
     "result",

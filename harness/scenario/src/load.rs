@@ -1,144 +1,20 @@
 //! Reading a scenario file: YAML with positions, every mistake named.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
 use super::expect::{self, expectations, requirement};
-use super::model::{Action, Case, Linger, Outgoing, Step};
+use super::model::{Action, Case, Outgoing, Step};
 use super::places::Node;
+use super::raw::{
+    Next, Nothing, RawAudio, RawCall, RawCase, RawConfigure, RawDisconnect, RawList, RawNotify,
+    RawRequest, RawStep,
+};
 use super::wrong::Wrong;
 use super::{syntax, written};
 use mcp_hil_core::capability;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::problem::Problem;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCase {
-    title: String,
-    #[serde(default)]
-    needs: Vec<Spanned<String>>,
-    #[serde(default)]
-    fresh: bool,
-    steps: Vec<Spanned<RawStep>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawStep {
-    request: Option<RawRequest>,
-    call: Option<RawCall>,
-    status: Option<Nothing>,
-    notify: Option<RawNotify>,
-    payload: Option<Value>,
-    payload_text: Option<String>,
-    envelope: Option<Value>,
-    text: Option<String>,
-    binary: Option<String>,
-    ping: Option<Nothing>,
-    list: Option<RawList>,
-    burst: Option<Vec<Spanned<RawStep>>>,
-    // `drop` is its old name.
-    #[serde(alias = "drop")]
-    disconnect: Option<RawDisconnect>,
-    reboot: Option<Nothing>,
-    configure: Option<RawConfigure>,
-    close: Option<Nothing>,
-    keep_alive: Option<Nothing>,
-    linger: Option<Linger>,
-    audio: Option<RawAudio>,
-    console: Option<String>,
-    each: Option<Vec<Map<String, Value>>>,
-
-    #[serde(rename = "do")]
-    body: Option<Vec<Spanned<RawStep>>>,
-    times: Option<usize>,
-    expect: Option<Value>,
-    requirement: Option<String>,
-    #[serde(default)]
-    bind: BTreeMap<String, String>,
-    unchanged: Option<String>,
-    fragment: Option<usize>,
-    qos: Option<u8>,
-    snapshot: Option<String>,
-    control: Option<String>,
-    like: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawAudio {
-    Listen(u64),
-    Next(Next),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Next {
-    Next,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawConfigure {
-    version: u8,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDisconnect {
-    after: Option<Vec<Spanned<RawStep>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRequest {
-    method: Value,
-    #[serde(default, deserialize_with = "present")]
-    params: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    id: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCall {
-    tool: Value,
-    #[serde(default, deserialize_with = "present")]
-    arguments: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    id: Option<Value>,
-    meta: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawNotify {
-    method: Value,
-    #[serde(default, deserialize_with = "present")]
-    params: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawList {
-    #[serde(rename = "withUserTools", default, deserialize_with = "present")]
-    with_user_tools: Option<Value>,
-    #[serde(default, deserialize_with = "present")]
-    cursor: Option<Value>,
-}
-
-/// An explicit `null` is a value to send, unlike an absent member.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
 
 impl Case {
     /// Reads a scenario file that a person wrote.

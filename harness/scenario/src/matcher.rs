@@ -12,7 +12,8 @@ use mcp_hil_core::wire::same_value;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matcher(Value);
 
-const OPERATORS: [&str; 10] = [
+/// The operators.
+pub(super) const OPERATORS: [&str; 10] = [
     "$any",
     "$type",
     "$in",
@@ -24,7 +25,9 @@ const OPERATORS: [&str; 10] = [
     "$not",
     "$contains",
 ];
-const TYPES: [&str; 7] = ["integer", "number", "string", "boolean", "object", "array", "null"];
+/// What `$type` takes.
+pub(super) const TYPES: [&str; 7] =
+    ["integer", "number", "string", "boolean", "object", "array", "null"];
 
 impl Matcher {
     /// Checks a pattern and makes a matcher of it.

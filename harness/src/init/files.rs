@@ -4,12 +4,14 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use mcp_hil_args::DUTS;
+use clap::Command;
+use mcp_hil_args::{DUTS, Described, PROFILES, SCHEMAS};
 use mcp_hil_bench::duts;
 use mcp_hil_record::error::UserError;
 
 use super::SCENARIOS;
 use super::found::Found;
+use crate::install;
 
 /// Known failures of stock firmware, the list of `ci/baselines`.
 const STOCK: &str = include_str!("stock.toml");
@@ -30,24 +32,53 @@ pub(super) struct File {
 }
 
 /// What is to be written for what was found.
-pub(super) fn files(found: &Found) -> Vec<File> {
+pub(super) fn files(found: &Found, program: &Command) -> Vec<File> {
     let mut files = Vec::new();
     let mut add = |path: String, what, text| files.push(File { path, what, text });
+    for kind in Described::WRITTEN {
+        let path = format!("{SCHEMAS}/{}", kind.file());
+        add(path, "what editors know of these files", install::text(kind, program));
+    }
+    let named = |kind: Described, path: &str, text: &str| {
+        format!("{}\n{text}", kind.first_line(Path::new(path)))
+    };
     for (name, board) in found.new_boards() {
         let path = format!("{DUTS}/{name}.toml");
-        add(path, "the board that is attached", duts::describe(&name, board));
+        let text = duts::describe(Path::new(&path), &name, board);
+        add(path, "the board that is attached", text);
     }
     if let Some((_, path)) = found.device() {
         let text = match found.version() {
             Some(version) if version.starts_with(STOCK_VERSION) => STOCK.to_owned(),
             _ => include_str!("baseline.toml").replace("FILE", &path),
         };
+        let text = named(Described::Baseline, &path, &text);
         add(path, "known failures", text);
     }
+    let text = named(Described::Profiles, PROFILES, &profiles(found));
+    add(PROFILES.to_owned(), "options of `mcp-hil run`", text);
     let own = format!("{SCENARIOS}/tools-listed.yaml");
-    add(own, "a scenario to start with", include_str!("scenario.yaml").to_owned());
+    let text = named(Described::Scenario, &own, include_str!("scenario.yaml"));
+    add(own, "a scenario to start with", text);
     add(WORKFLOW.to_owned(), "runs all this for each push", workflow(found));
     files
+}
+
+/// What need not be typed for this device.
+fn profiles(found: &Found) -> String {
+    let mut text = "# Options of `mcp-hil run`, by their long names; `[profile.default]` always applies, `--profile none` leaves it \
+                    out.\n\n[profile.default]\n"
+        .to_owned();
+    let device = found.device();
+    match &device {
+        Some((dut, _)) => text.push_str(&format!("dut = [\"{dut}\"]\n")),
+        None => text.push_str("# dut = [\"exec:python3 device.py\"]     # your device\n"),
+    }
+    text.push_str(&format!("scenarios = \"{SCENARIOS}\"\n"));
+    if let Some((_, baseline)) = &device {
+        text.push_str(&format!("baseline = \"{baseline}\"\n"));
+    }
+    text + "\n# `mcp-hil run --profile nightly`\n[profile.nightly]\ninputs = 300\n"
 }
 
 fn workflow(found: &Found) -> String {

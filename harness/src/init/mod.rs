@@ -8,6 +8,7 @@ mod found;
 
 use std::path::Path;
 
+use clap::Command;
 use mcp_hil_args::DUTS;
 use mcp_hil_record::error::UserError;
 
@@ -17,15 +18,15 @@ use found::Found;
 /// Where scenarios of one's own are put.
 const SCENARIOS: &str = "ci/scenarios";
 
-/// Makes the files in the current folder; tells what was found, what was written and what comes next.
+/// Makes the files in the current folder; `program` is the whole command line. Tells what was found, what was written and what comes next.
 ///
 /// # Errors
 ///
 /// A file cannot be written.
-pub fn init() -> Result<String, UserError> {
+pub fn init(program: &Command) -> Result<String, UserError> {
     let found = Found::look(Path::new("."), Path::new(DUTS));
     let mut text = found.told() + "\n";
-    for file in files::files(&found) {
+    for file in files::files(&found, program) {
         text.push_str(&line(&file, written(&file)?));
     }
     text.push_str("\nnext:\n");
@@ -48,13 +49,9 @@ fn line(file: &File, is_new: bool) -> String {
 
 /// The commands that come next, as they can be pasted.
 fn next(found: &Found) -> [String; 3] {
-    let Some((dut, baseline)) = found.device() else {
-        return [
-            "mcp-hil doctor".to_owned(),
-            format!("mcp-hil run --scenarios {SCENARIOS} --only own/"),
-            format!("mcp-hil run --scenarios {SCENARIOS}"),
-        ];
+    let run = "mcp-hil run".to_owned();
+    let Some((_, baseline)) = found.device() else {
+        return ["mcp-hil doctor".to_owned(), format!("{run} --only own/"), run];
     };
-    let run = format!("mcp-hil run --dut {dut} --scenarios {SCENARIOS} --baseline {baseline}");
     [run.clone(), format!("mcp-hil baseline update target/mcp-hil/latest -o {baseline}"), run]
 }

@@ -1,11 +1,12 @@
 //! What verdicts about a device stand on, and what they cannot show.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Difference, Dut, How};
 
 /// How close to a real device the one under test is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Fidelity {
     /// Silicon on a board.
     #[serde(rename = "board")]

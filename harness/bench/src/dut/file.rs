@@ -2,6 +2,7 @@
 
 mod board;
 mod place;
+mod schema;
 mod snapshots;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_hil_core::problem::Problem;
 use mcp_hil_core::transport::Transport;
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -25,16 +27,18 @@ pub use snapshots::{RedactionRule, SnapshotsFile};
 pub(super) const BOARD: &str = "board";
 
 /// A file such as `ci/duts/kitchen.toml`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DutFile {
     /// The file's path, as it was given; not in the file.
     #[serde(skip)]
     pub path: String,
     /// The device's name in reports.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._-]+$"))]
     pub name: String,
     /// How it is run: `board`, `native`, `qemu`, `qemu-esp`, `esp-emu`, `wokwi`, `wait`, `host:<folder>` or
     /// `exec:<command>`.
+    #[schemars(schema_with = "schema::target")]
     pub target: String,
     /// What it is, where `exec` and `wait` cannot know: `board`, `emulated chip`, `emulated CPU` or
     /// `host process`.
@@ -51,12 +55,15 @@ pub struct DutFile {
     /// boards (an empty list here), or kinds such as `["qemu-esp", "native"]`, in this order. `--fallback`
     /// overrides it.
     #[serde(default, deserialize_with = "fallback")]
+    #[schemars(schema_with = "schema::fallback")]
     pub fallback: Option<Vec<Kind>>,
     /// Where the harness listens for it; `--listen` overrides it.
     #[serde(default, deserialize_with = "address")]
+    #[schemars(schema_with = "schema::address")]
     pub listen: Option<SocketAddr>,
     /// Where it asks for its configuration over HTTP; `--http-listen` overrides it.
     #[serde(default, deserialize_with = "address")]
+    #[schemars(schema_with = "schema::address")]
     pub http_listen: Option<SocketAddr>,
     /// The transports that it speaks, in the order in which they run; `--transport` overrides it.
     #[serde(default)]
@@ -79,7 +86,7 @@ pub struct DutFile {
 }
 
 /// How a device is reached over MQTT.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MqttFile {
     /// The ordinary broker between, `host:port`; `--mqtt-broker` overrides it.
@@ -96,7 +103,7 @@ pub struct MqttFile {
 }
 
 /// How an emulator is started.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmulatorFile {
     /// Further arguments for its program, after those of the harness, so that they override them.
@@ -105,7 +112,7 @@ pub struct EmulatorFile {
 }
 
 /// Which tools may be called, beyond what their names tell.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolsFile {
     /// Harmless, whatever the name.
@@ -170,6 +177,11 @@ impl DutFile {
         }
         path.clone_into(&mut file.path);
         Ok(file)
+    }
+
+    /// The JSON Schema of a device file: what it refuses is refused by [`DutFile::load`], too.
+    pub fn schema() -> serde_json::Value {
+        schema::schema()
     }
 
     fn check_emulator(&self, text: &Text<'_>) -> Result<(), Problem> {

@@ -10,6 +10,7 @@ use mcp_hil_boards::flash::Chip;
 use super::show::flash_size;
 use super::{Asked, Known};
 use crate::dut::DutFile;
+use mcp_hil_args::Described;
 use mcp_hil_record::error::UserError;
 
 /// Makes the file of the only board in `known`; tells what to do with it.
@@ -28,7 +29,7 @@ pub(super) fn write(path: &Path, known: &[Known]) -> Result<String, UserError> {
         ));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let text = text(&name, &board.board, board.chip.as_ref());
+    let text = describe_at(path, &name, &board.board, board.chip.as_ref());
     // What cannot be read again is not written.
     DutFile::load(&path.display().to_string(), &text)?;
     let trouble = |error: std::io::Error| match error.kind() {
@@ -53,9 +54,13 @@ pub(super) fn write(path: &Path, known: &[Known]) -> Result<String, UserError> {
     ))
 }
 
-/// The file of a board of which only is known what USB tells; its name is `name`.
-pub fn describe(name: &str, board: &UsbBoard) -> String {
-    text(name, board, None)
+/// The file at `path` of a board of which only is known what USB tells; its name is `name`.
+pub fn describe(path: &Path, name: &str, board: &UsbBoard) -> String {
+    describe_at(path, name, board, None)
+}
+
+fn describe_at(path: &Path, name: &str, board: &UsbBoard, chip: Option<&Asked>) -> String {
+    format!("{}\n{}", Described::Device.first_line(path), text(name, board, chip))
 }
 
 fn text(name: &str, board: &UsbBoard, chip: Option<&Asked>) -> String {

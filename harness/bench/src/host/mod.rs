@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use mcp_hil_boards::flash::nvs::{Settings, Value};
 use mcp_hil_record::error::UserError;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -32,7 +33,7 @@ const NEEDS: &str = "`apt-get install cmake g++ make` (Debian, Ubuntu), `dnf ins
 const NVS_SIZE: usize = 0x4000;
 
 /// How somebody's firmware is built.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostOptions {
     /// The kind of board that the kit provides: `plain` if it is left out, or `lamp`, `display`, `camera`. Otherwise

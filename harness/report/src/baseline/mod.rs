@@ -13,7 +13,7 @@ use std::path::Path;
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::is_liveness;
 
-use mcp_hil_args::BaselineArgs;
+use mcp_hil_args::{BaselineArgs, Described};
 use mcp_hil_record::error::UserError;
 use mcp_hil_runner::plan::read_baseline;
 
@@ -35,7 +35,8 @@ pub fn new(args: &BaselineArgs) -> Result<String, UserError> {
         ));
     }
     let runs = Runs::read(&args.runs)?;
-    let mut file = BaselineFile::new(&runs.heading());
+    let heading = format!("{}\n{}", Described::Baseline.first_line(&args.output), runs.heading());
+    let mut file = BaselineFile::new(&heading);
     let added = unlisted(&runs, &Baseline::default(), args);
     added.iter().for_each(|entry| file.add(entry));
     write(&args.output, &file.to_string())?;

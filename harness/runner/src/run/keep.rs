@@ -9,6 +9,7 @@ use super::dut_run::DutRun;
 use super::property_run::PropertyCase;
 use super::search::expected_and_received;
 use super::session::Session;
+use mcp_hil_args::Described;
 use mcp_hil_record::event::Failure;
 
 /// Most characters of evidence in the head of a file.
@@ -46,10 +47,15 @@ impl DutRun<'_, '_> {
             title: format!("{}: {}", property_case.property.title, failure.requirements[0]),
             ..smallest.clone()
         };
-        let text = write(&case, &head);
+        let whole = |path: &Path| {
+            let schema = Described::Scenario.first_line(path);
+            let schema = schema.trim_start_matches("# ").to_owned();
+            write(&case, &[vec![schema], head.clone()].concat())
+        };
         let short = property_case.property.id.rsplit('/').next().unwrap_or_default();
         let folder = plan.folder.join("failures");
         let path = free(&folder, short);
+        let text = whole(&path);
         session.transcript.recorder.keep(&path, &text);
         let name = path.strip_prefix(&plan.folder).unwrap_or(&path);
         failure.scenario = name.display().to_string();
@@ -57,7 +63,8 @@ impl DutRun<'_, '_> {
         if let Some(folder) = &plan.generation.keep
             && !is_kept(folder, &text)
         {
-            session.transcript.recorder.keep(&free(folder, short), &text);
+            let path = free(folder, short);
+            session.transcript.recorder.keep(&path, &whole(&path));
         }
     }
 }

@@ -10,10 +10,12 @@ use std::time::Duration;
 use mcp_hil_boards::board::{Mac, Selector};
 use mcp_hil_boards::flash::{Chip, FlashSize};
 use mcp_hil_core::problem::{Problem, nearest};
+use schemars::JsonSchema;
 use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use super::place::Text;
+use super::schema;
 
 /// How long the button is held unless told otherwise. A click is shorter than 1.5 s and longer than
 /// the 10 ms of debouncing (`iot_button`'s defaults).
@@ -33,32 +35,40 @@ const WAIT_FOR: &str = "State: activating -> idle";
 const SECTOR: u32 = 4096;
 
 /// The section `[board]`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoardFile {
     /// The serial number that its USB device tells.
+    #[schemars(regex(pattern = r"\S"))]
     pub serial: Option<String>,
     /// The MAC address of its chip.
     #[serde(default, deserialize_with = "parsed")]
+    #[schemars(schema_with = "schema::mac")]
     pub mac: Option<Mac>,
     /// Where it is plugged in, as the kernel names the place: `1-2.3` is bus 1, port 2, port 3 of the
     /// hub there.
+    #[schemars(regex(pattern = r"^[0-9]+-[0-9]+([.][0-9]+)*$"))]
     pub location: Option<String>,
     /// A serial port by its path instead, for emulators: no USB port, because those change.
+    #[schemars(schema_with = "schema::port")]
     pub port: Option<PathBuf>,
     /// What it must be.
     #[serde(default, deserialize_with = "parsed")]
+    #[schemars(schema_with = "schema::chip")]
     pub chip: Option<Chip>,
     /// Size of its flash memory, where it is not to be asked.
     #[serde(default, deserialize_with = "flash_size")]
+    #[schemars(schema_with = "schema::flash_size")]
     pub flash_size: Option<FlashSize>,
     /// Rate at which it is flashed, in bits per second.
+    #[schemars(range(min = 9600, max = 3_000_000))]
     pub flash_baud: Option<u32>,
     /// What its console comes out of; by default as its USB device is.
     pub console: Option<ConsoleFile>,
     /// The program as the linker left it, to read backtraces with.
     pub elf: Option<PathBuf>,
     /// Text on the console after which a trigger is allowed.
+    #[schemars(regex(pattern = r"\S"))]
     pub wait_for: Option<String>,
     /// Pieces of its flash memory, instead of the file's `firmware`.
     #[serde(default)]
@@ -71,11 +81,12 @@ pub struct BoardFile {
     /// How its power is switched.
     pub power: Option<PowerFile>,
     /// The label of the CI runner that it is attached to; the device's name unless given.
+    #[schemars(regex(pattern = r"\S"))]
     pub runner: Option<String>,
 }
 
 /// What a board's console comes out of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConsoleFile {
     /// A serial converter on the board.
@@ -87,42 +98,47 @@ pub enum ConsoleFile {
 }
 
 /// A piece of flash memory.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartFile {
     /// Where it begins, in bytes from the start of the flash memory.
+    #[schemars(extend("multipleOf" = 4096))]
     pub offset: u32,
     /// What it holds.
     pub file: PathBuf,
 }
 
 /// A Wi-Fi network.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WifiFile {
     /// Its name.
+    #[schemars(length(min = 1, max = 32))]
     pub ssid: String,
     /// The environment variable that holds its password; none for an open network.
+    #[schemars(regex(pattern = r"^[A-Z_][A-Z0-9_]*$"))]
     pub password_env: Option<String>,
     /// Never read: it is here so that its mistake is told without showing it.
+    #[schemars(skip)]
     password: Option<IgnoredAny>,
 }
 
 /// What makes a board dial.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TriggerFile {
     /// How the device is triggered.
     #[serde(default)]
     pub kind: TriggerKind,
     /// How long the button is held, in milliseconds.
+    #[schemars(range(min = 20, max = 1400))]
     pub pulse_ms: Option<u64>,
     /// The command that does it.
     pub command: Option<String>,
 }
 
 /// What is done to make a board dial.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TriggerKind {
     /// The button at GPIO0 is pressed, by the line DTR.
@@ -137,14 +153,17 @@ pub enum TriggerKind {
 }
 
 /// How a board's power is switched.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PowerFile {
     /// The command that takes its power away and gives it back.
+    #[schemars(regex(pattern = r"\S"))]
     pub cycle: String,
     /// The command that takes its power away, for tests that want it so.
+    #[schemars(regex(pattern = r"\S"))]
     pub off: Option<String>,
     /// The command that gives it back.
+    #[schemars(regex(pattern = r"\S"))]
     pub on: Option<String>,
 }
 

@@ -1,9 +1,10 @@
 //! `[snapshots]` in a device's file.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What a device's file says about its snapshots.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotsFile {
     /// The family: where the device has no reviewed answer of its own, that of this folder counts.
@@ -17,7 +18,7 @@ pub struct SnapshotsFile {
 }
 
 /// A rule, as it is written.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedactionRule {
     /// Its name.
