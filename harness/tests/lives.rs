@@ -139,6 +139,23 @@ fn a_device_that_insists_on_vision_is_told_so_and_tested_with_it() {
     }
 }
 
+/// Who has forgotten its session lives, and is not started again for it.
+#[test]
+fn a_device_that_answers_nothing_until_a_complete_initialize_is_alive() {
+    let place = Place::new();
+    let run = ["run", "--mutant", "initialize-incomplete-forgets", "--deadline", "2"];
+    let only = ["--only", "initialize/minimal", "--only", "list/first-page"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.report();
+    let found = broken(case(&report, "initialize/minimal"));
+    assert!(found.contains(&"initialize.minimal"), "{found:?}");
+    assert!(found.contains(&"jsonrpc.answer-required"), "{found:?}");
+    assert!(!found.contains(&"liveness.answers"), "{found:?}");
+    assert_eq!(case(&report, "list/first-page")["verdict"], "pass");
+    let again = |entry: &Entry| matches!(&entry.what, What::Mark { mark: Mark::SecondAttempt });
+    assert!(!transcript(&place, "initialize/minimal").iter().any(again));
+}
+
 /// Asks for a configuration as a device does; what comes back.
 fn ask(url: &str) -> Value {
     let rest = url.strip_prefix("http://").expect("a URL");

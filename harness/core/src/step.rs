@@ -24,6 +24,8 @@ pub enum StepKind {
     Fence,
     /// The same once more, after the first one was lost.
     FenceAgain,
+    /// A complete `initialize`, after both were lost: a device may have forgotten its session, and live.
+    FenceInitialize,
     /// A page of a list, counted from 0.
     Page(usize),
     /// A reading of the status that is repeated until it stands still, counted from 1.
@@ -41,10 +43,11 @@ pub enum StepKind {
 }
 
 /// The kinds that fence a message, in their order.
-pub const FENCES: [StepKind; 2] = [StepKind::Fence, StepKind::FenceAgain];
+pub const FENCES: [StepKind; 3] =
+    [StepKind::Fence, StepKind::FenceAgain, StepKind::FenceInitialize];
 
 /// Those that are a word in the name.
-const WORDS: [(StepKind, &str); 12] = [
+const WORDS: [(StepKind, &str); 13] = [
     (StepKind::Before, "before"),
     (StepKind::After, "after"),
     (StepKind::Again, "again"),
@@ -52,6 +55,7 @@ const WORDS: [(StepKind, &str); 12] = [
     (StepKind::Left, "left"),
     (StepKind::Fence, "fence"),
     (StepKind::FenceAgain, "fence-again"),
+    (StepKind::FenceInitialize, "fence-initialize"),
     (StepKind::Initialize, "initialize"),
     (StepKind::Done, "done"),
     (StepKind::Reply, "reply"),

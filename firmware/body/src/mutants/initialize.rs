@@ -35,6 +35,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => results(|result| result["serverInfo"]["version"] = json!(2.4));
     "initialize-needs-client-info": "A request without clientInfo is refused, as in MCP."
         => refused(|params| params.get("clientInfo").is_none());
+    "initialize-incomplete-forgets":
+        "A request without protocolVersion ends the session: nothing is answered until a complete one." => {
+        let mut ended = false;
+        payloads_lost(move |payload| {
+            if get(payload, "method") == "initialize" {
+                ended = get(payload, "params").get("protocolVersion").is_none();
+            }
+            ended
+        })
+    };
     "initialize-needs-vision": "A request without capabilities.vision is refused."
         => refused(|params| params["capabilities"].get("vision").is_none());
     "initialize-needs-vision-silent":

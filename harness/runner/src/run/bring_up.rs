@@ -9,7 +9,7 @@ use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{Mark, Role, What};
 use mcp_hil_core::transport::Transport;
-use mcp_hil_core::wire::outbound;
+use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_endpoint::Endpoint;
 use mcp_hil_judge::check::{Seen, settings};
 use serde_json::{Value, json};
@@ -24,6 +24,9 @@ const PING_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) fn initialize_params() -> Value {
     outbound::initialize_params("mcp-hil", &json!({}))
 }
+
+/// The capability of a device that takes a second `initialize` in a session.
+const REINITIALIZE: &str = "reinitialize";
 
 /// Where a camera would send its pictures: a port of this host where nobody listens.
 const VISION_URL: &str = "http://127.0.0.1:9/vision";
@@ -98,15 +101,30 @@ impl Session {
 
     /// Opens the MCP session on a new link.
     pub(super) async fn initialize(&mut self, at: &Arc<str>) -> Exchange {
-        let params = self.opening(initialize_params());
-        let frame = self.request_frame("initialize", Some(&params));
+        let frame = self.opening_frame();
         let end = self.exchange(at, Role::Stimulus, frame, Manner::Plain).await;
         if end == Exchange::Settled {
-            let initialized = outbound::notification("notifications/initialized", None);
-            let frame = self.envelope(&initialized.to_string());
-            self.send(&beside(at, StepKind::Done), Role::Stimulus, frame, Manner::Plain).await;
+            self.say_initialized(at).await;
         }
         end
+    }
+
+    /// A complete `initialize`, with all that this device was found to need.
+    pub(super) fn opening_frame(&mut self) -> Frame {
+        let params = self.opening(initialize_params());
+        self.request_frame("initialize", Some(&params))
+    }
+
+    /// Tells the device that the session is initialized.
+    pub(super) async fn say_initialized(&mut self, at: &Arc<str>) {
+        let initialized = outbound::notification("notifications/initialized", None);
+        let frame = self.envelope(&initialized.to_string());
+        self.send(&beside(at, StepKind::Done), Role::Stimulus, frame, Manner::Plain).await;
+    }
+
+    /// Whether the device takes a second `initialize` in a session.
+    pub(super) fn may_initialize_again(&self) -> bool {
+        self.device.facts.capabilities.contains(REINITIALIZE)
     }
 
     /// Learns what the device can do.
@@ -224,7 +242,7 @@ impl Session {
             ("keep-alive", keeps_alive),
             (SILICON, self.device.silicon),
             (LINGER, !self.terms.linger.is_zero()),
-            ("reinitialize", repeats),
+            (REINITIALIZE, repeats),
             ("camera.untold", camera && !self.device.insists_on_vision),
         ];
         let claims = claims.into_iter().filter(|(_, claimed)| *claimed);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::conversation::Shape;
 use mcp_hil_core::obligation::{Duty, Owes};
-use mcp_hil_core::step::{FENCES, beside};
+use mcp_hil_core::step::{FENCES, StepKind, beside};
 use mcp_hil_core::timing::Kind;
 use mcp_hil_core::transcript::{Mark, Role};
 use mcp_hil_core::wire::Frame;
@@ -20,6 +20,9 @@ use super::session::{Exchange, Manner, Next, Session};
 
 /// How long the answer to a message is waited for that need not be answered, once its fence is.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The method that opens a session.
+const INITIALIZE: &str = "initialize";
 
 /// A request that is waited for no longer. Its answer may come all the same.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl Session {
             return Exchange::Gone;
         };
         let duty = self.judge.duty().clone();
-        if duty.method.as_deref() == Some("initialize") {
+        if duty.method.as_deref() == Some(INITIALIZE) {
             self.connection.initialized = true;
         }
         if duty.owes != Owes::Answer && !ping {
@@ -184,8 +187,9 @@ impl Session {
     }
 
     /// Sends a good request of the same kind as a message that was sent at `sent_at`, and waits for its
-    /// answer, then a moment longer. One that is lost is followed by another one with full patience: only
-    /// who answers neither is silent.
+    /// answer, then a moment longer. One that is lost is followed by another one with full patience, and that by a
+    /// complete `initialize`, which a device answers that has forgotten its session: only who answers none of them
+    /// is silent.
     pub(super) async fn fence(&mut self, at: &Arc<str>, duty: &Duty, sent_at: Instant) -> Exchange {
         let Some((method, params)) = self.conversation.fence(duty.is_call()) else {
             return Exchange::Settled;
@@ -194,11 +198,15 @@ impl Session {
         let patiences = self.conversation.fence_patiences();
         let (mut sent, mut crashed) = (Vec::new(), false);
         for (side, patience) in FENCES.into_iter().zip(patiences) {
-            if crashed {
+            let opens = side == StepKind::FenceInitialize;
+            if crashed || opens && (method == INITIALIZE || !self.may_initialize_again()) {
                 break;
             }
             let at = beside(at, side);
-            let frame = self.request_frame(&method, params.as_ref());
+            let frame = match opens {
+                true => self.opening_frame(),
+                false => self.request_frame(&method, params.as_ref()),
+            };
             let fence_at = Instant::now();
             let Some(seq) = self.send(&at, Role::Fence, frame, Manner::Plain).await else {
                 return Exchange::Gone;
@@ -210,7 +218,11 @@ impl Session {
                     Next::Seen(Seen::Answer(answered)) => {
                         let fence = sent.iter().find(|(seq, _)| *seq == answered);
                         if let Some((_, fence_at)) = fence {
+                            let kind = if opens { Kind::Initialize } else { kind };
                             self.conversation.learn(kind, fence_at.elapsed());
+                            if opens {
+                                self.say_initialized(&at).await;
+                            }
                             let kind = Kind::of(duty);
                             let grace = self.conversation.grace(kind, sent_at.elapsed());
                             return self.listen(&at, grace).await;
