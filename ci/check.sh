@@ -42,6 +42,7 @@ step cargo clippy --workspace --all-targets -- -D warnings
 step env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step workflows
 step ci/firmware.sh
+step ci/package.sh
 # The program as the tests have it: another build would take as long as they do.
 step cargo test --workspace --no-run --quiet
 step "$target/debug/mcp-hil" run --dut native --transport both --junit "$target/mcp-hil/junit.xml"

@@ -1,4 +1,4 @@
-//! Makes an enum of the requirements in `scenarios/requirements`, so that a check that names one which is not
+//! Makes an enum of the requirements in `requirements`, a link to those of the package `mcp-hil-scenarios`, so that a check that names one which is not
 //! there does not compile.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let folder = package.join("../../scenarios/requirements");
+    let folder = package.join("requirements");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut slugs = BTreeSet::new();
     for entry in fs::read_dir(&folder)? {
