@@ -96,12 +96,14 @@ impl Replay {
         for dut_run in &self.dut_runs {
             let (cases, facts) = self.judge(dut_run, &policy, reporters);
             // How long it was waited is no matter of judgement.
-            let timing = recorded.timing.get(&dut_over(&dut_run.dut, &dut_run.transport));
+            let name = dut_over(&dut_run.dut, &dut_run.transport);
+            let timing = recorded.timing.get(&name);
             let end = DutRunEnd {
                 cases,
                 facts,
                 firmware: self.firmware(dut_run),
                 timing: timing.cloned().unwrap_or_default(),
+                round_trips: recorded.round_trips.get(&name).copied().unwrap_or_default(),
                 ..DutRunEnd::default()
             };
             driver.dut_run(&dut_run.dut, &dut_run.transport, end);
@@ -172,14 +174,19 @@ impl Replay {
                 Some(own) => Some(own),
                 None => scripts.get(recorded.case.as_str()).copied(),
             };
-            let mut before = None;
+            let (mut before, mut in_flight) = (None, None::<CaseOutcome>);
             for entry in entries {
                 if let What::Mark { mark: Mark::Facts(learned) } = &entry.what {
                     facts = Some(learned.as_ref().clone());
                 }
+                if matches!(&entry.what, What::Mark { mark: Mark::Alone }) {
+                    let known = facts.clone().unwrap_or_default();
+                    in_flight = Some(judge.end_case(script, &known));
+                    judge.begin_case(&id);
+                }
                 if is_retry(entry) {
                     let known = facts.clone().unwrap_or_default();
-                    let outcome = judge.end_case(script, &known);
+                    let outcome = after(in_flight.take(), judge.end_case(script, &known), &id);
                     before = Some(case_reports.attempt(&blank, before, outcome, policy, reporters));
                     judge.observe(entry.clone());
                     judge.begin_case(&id);
@@ -188,7 +195,7 @@ impl Replay {
                 judge.observe(entry.clone());
             }
             let known = facts.clone().unwrap_or_default();
-            let outcome = judge.end_case(script, &known);
+            let outcome = after(in_flight, judge.end_case(script, &known), &id);
             case_reports.finish_after(before, blank, outcome, policy, reporters);
         }
         if let Some(facts) = &mut facts {
@@ -214,6 +221,14 @@ impl Replay {
             return cases.len() > suite::table().rows.len();
         }
         self.suite.cases.iter().all(|case| cases.iter().any(|report| report.case == *case.id))
+    }
+}
+
+/// What a case comes to after its messages were in flight together, if they were and left a doubt.
+fn after(in_flight: Option<CaseOutcome>, outcome: CaseOutcome, id: &str) -> CaseOutcome {
+    match in_flight {
+        Some(first) => first.tried_alone(id, outcome),
+        None => outcome,
     }
 }
 

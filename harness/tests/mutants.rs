@@ -86,12 +86,29 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
     );
 
     let work: Vec<_> = kills.iter().collect();
+    let alive = all_survivals(&work, &[]);
+    assert!(alive.is_empty(), "{alive:#?}");
+}
+
+/// Of how many mutants one is tried with messages in flight together, too. All are where MCP_HIL_IN_FLIGHT says so.
+const IN_FLIGHT_ONE_OF: usize = 16;
+
+#[test]
+fn mutants_are_killed_by_messages_in_flight_together_too() {
+    let kills = kills();
+    let work: Vec<_> = kills.iter().step_by(IN_FLIGHT_ONE_OF).collect();
+    let alive = all_survivals(&work, &["--in-flight", "64"]);
+    assert!(alive.is_empty(), "{alive:#?}");
+}
+
+/// What did not kill mutants of what is named for them, with further arguments.
+fn all_survivals(work: &[(&String, &Vec<Kill>)], more: &[&str]) -> Vec<String> {
     let (next, survivors) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((mutant, wanted)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if !survivals(mutant, wanted).is_empty() {
+                    if !survivals(mutant, wanted, more).is_empty() {
                         let entry = (mutant, wanted);
                         survivors.lock().expect("no thread panics").push(entry);
                     }
@@ -102,9 +119,8 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
     // Defects in many requests at once show only when they really are in flight at once; on a
     // machine that the others keep busy they may not be. Alone they must.
     let survivors = survivors.into_inner().expect("no thread panics");
-    let alive: Vec<String> =
-        survivors.into_iter().flat_map(|(mutant, wanted)| survivals(mutant, wanted)).collect();
-    assert!(alive.is_empty(), "{alive:#?}");
+    let again = survivors.into_iter();
+    again.flat_map(|(mutant, wanted)| survivals(mutant, wanted, more)).collect()
 }
 
 #[test]
@@ -143,7 +159,7 @@ fn what_generated_inputs_alone_find_the_scenarios_do_not() {
 }
 
 /// Runs a mutant against the cases that are to kill it; what did not is told.
-fn survivals(mutant: &str, wanted: &[Kill]) -> Vec<String> {
+fn survivals(mutant: &str, wanted: &[Kill], more: &[&str]) -> Vec<String> {
     let transports: BTreeSet<&str> = wanted.iter().map(|kill| &*kill.transport).collect();
     let mut alive = Vec::new();
     for transport in transports {
@@ -162,7 +178,9 @@ fn survivals(mutant: &str, wanted: &[Kill]) -> Vec<String> {
             arguments.extend(["--only", "arguments/missing", "--only", "vision/before"]);
             arguments.extend(["--only", "properties/methods"]);
         }
-        let found = findings(&run(&format!("{mutant}-{transport}"), &arguments));
+        arguments.extend(more);
+        let name = format!("{mutant}-{transport}{}", more.concat());
+        let found = findings(&run(&name, &arguments));
         let killed = |kill: &&Kill| {
             found.iter().any(|(case, broken)| {
                 *broken == kill.requirement && case.starts_with(kill.case.as_str())

@@ -72,6 +72,12 @@ fn summary(events: &[Value]) -> Value {
 )]
 #[case::generated(&["--only", "properties/", "--mutant", "id-int32-saturated", "--seed", "1"], 1)]
 #[case::generated_crashes(&["--only", "properties/", "--mutant", "argument-extra-panics"], 1)]
+#[case::in_flight(&["--transport", "both", "--in-flight", "64"], 0)]
+#[case::in_flight_with_a_doubt(&["--mutant", "id-int32-saturated", "--in-flight", "64"], 1)]
+#[case::in_flight_and_panics(
+    &["--mutant", "envelope-payload-null-panics", "--in-flight", "64"],
+    1
+)]
 #[case::a_part(&["--only", "list/", "--mutant", "page-cursor-loops"], 1)]
 fn a_replay_judges_as_the_run_did(#[case] args: &[&str], #[case] code: i32) {
     let place = Place::new();

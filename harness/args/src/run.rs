@@ -232,6 +232,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, help_heading = "Selection")]
     pub linger: Option<Duration>,
 
+    /// How many messages may be under way together, if the device answers so many in order; 1 sends them one
+    /// by one [default: 64 where answers take 8 ms or more, otherwise 1]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "MCP_HIL_IN_FLIGHT",
+        value_parser = clap::value_parser!(u16).range(1..=64),
+        help_heading = "Connection"
+    )]
+    pub in_flight: Option<u16>,
+
     /// How long to wait for a board that somebody else uses, such as `30m` [default: not at all]
     #[arg(long, value_name = "TIME", value_parser = duration, overrides_with = "wait_for_board", help_heading = "Device")]
     pub wait_for_board: Option<Duration>,
@@ -376,6 +387,9 @@ impl RunArgs {
         }
         if let Some(time) = self.linger {
             text.push_str(&format!(" --linger {}", argument(time)));
+        }
+        if let Some(number) = self.in_flight {
+            text.push_str(&format!(" --in-flight {number}"));
         }
         if let Some(broker) = &self.mqtt_broker {
             text.push_str(&format!(" --mqtt-broker {broker}"));

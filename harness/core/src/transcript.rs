@@ -319,6 +319,9 @@ pub enum Mark {
     },
     /// The case is tried once more on a fresh device, because the device fell silent.
     SecondAttempt,
+    /// The messages of the case are sent once more, each alone: what was seen while they were in flight together
+    /// leaves a doubt.
+    Alone,
     /// The device accepts `initialize` with this, and not without it, on one connection.
     Insists {
         /// What it insists on: `capabilities.vision`.
@@ -364,6 +367,9 @@ pub enum Part {
     Smallest,
     /// No input: settings are read or put back. They count.
     Around,
+    /// Several inputs in flight together. What leaves a doubt which of them it is about is tried again, each input
+    /// alone, and counts then.
+    Flight,
 }
 
 impl Part {
@@ -417,6 +423,7 @@ mod tests {
             },
             What::Mark { mark: Mark::NoAnswer { waited_ms: 10 } },
             What::Mark { mark: Mark::SecondAttempt },
+            What::Mark { mark: Mark::Alone },
             What::Mark { mark: Mark::Facts(Box::default()) },
             What::Mark {
                 mark: Mark::Generated { part: Part::Input, scenario: "title: t\n".into() },

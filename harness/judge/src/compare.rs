@@ -233,7 +233,8 @@ fn exchanges(entries: &[Entry]) -> BTreeMap<Place, Exchange> {
         let generated = entry.case.starts_with(PROPERTY);
         match &entry.what {
             What::Mark { mark: Mark::Generated { part, scenario } } => {
-                input = (*part == Part::Input).then(|| scenario.as_str().into());
+                let counts = matches!(part, Part::Input | Part::Flight);
+                input = counts.then(|| scenario.as_str().into());
                 if input.is_some() {
                     *inputs.entry(&entry.case).or_default() += 1;
                 }

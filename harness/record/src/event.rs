@@ -235,6 +235,10 @@ pub struct Summary {
     /// How long each device (`dut/transport`) took for its answers, by kind of request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub timing: BTreeMap<String, Vec<Row>>,
+    /// How often the run waited for an answer of each device (`dut/transport`) one after the other: answers to
+    /// messages that were in flight together count once.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub round_trips: BTreeMap<String, u64>,
     /// How long the run took, in microseconds.
     pub took_us: u64,
     /// Whether it was cut short by Ctrl-C.

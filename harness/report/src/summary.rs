@@ -20,6 +20,9 @@ const DIFFERENCES_NAMED: usize = 6;
 /// Most characters of one line of a bench error.
 const BENCH_LINE: usize = 600;
 
+/// How long the answers of a device must have been waited for, in microseconds, for the number to be told.
+const LONG_WAIT_US: u64 = 2_000_000;
+
 /// Warnings of a run: by slug, how many there are and the case of the first.
 pub(crate) type Warnings = BTreeMap<String, (usize, String)>;
 
@@ -120,6 +123,9 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
     }
     for (at, line) in slow(summary).iter().enumerate() {
         page.row(if at == 0 { "timing" } else { "" }, &clean::line(line, BENCH_LINE));
+    }
+    if let Some(told) = round_trips(summary) {
+        page.row("round trips", &clean::line(&told, BENCH_LINE));
     }
     // What an entry names, its line in the file says. One that names no requirement hides what nobody
     // may have read.
@@ -260,6 +266,26 @@ fn slow(summary: &Summary) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// How often each device was waited for, where that made the run long.
+fn round_trips(summary: &Summary) -> Option<String> {
+    let waited = |(dut_run, trips): &(&String, &u64)| {
+        let rows = summary.timing.get(*dut_run).into_iter().flatten();
+        let usual = rows.max_by_key(|row| row.answers).map_or(0, |row| row.median_us);
+        (*trips * usual >= LONG_WAIT_US).then_some(usual)
+    };
+    let several = summary.round_trips.len() > 1;
+    let told: Vec<String> = summary
+        .round_trips
+        .iter()
+        .filter_map(|trip| Some((waited(&trip)?, trip)))
+        .map(|(usual, (dut_run, trips))| {
+            let over = if several { format!(" ({dut_run})") } else { String::new() };
+            format!("{trips} of about {}{over}", time(usual))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 fn warning_list(summary: &Summary, warnings: &Warnings) -> String {

@@ -131,6 +131,19 @@ impl CaseLog {
         Some((sent, answer.at_us.saturating_sub(sent.at_us)))
     }
 
+    /// Where in the transcript the answer to the message of a step stands, if that came under the message's own id.
+    pub(crate) fn own_answer(&self, step: &str) -> Option<u64> {
+        let at = *self.answers.get(&self.sent(step)?.entry.seq)?;
+        let answer = &self.entries[at];
+        (!answer.wrong_id).then_some(answer.entry.seq)
+    }
+
+    /// Whether the entry at this place of the transcript is a frame of the device.
+    pub(crate) fn is_received(&self, seq: u64) -> bool {
+        let received = |logged: &Logged| matches!(logged.entry.what, What::Received { .. });
+        self.entries.iter().any(|logged| logged.entry.seq == seq && received(logged))
+    }
+
     /// Whether a good request sent at a step was answered at all.
     pub(crate) fn answered(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(..) | Reply::Broken(_))

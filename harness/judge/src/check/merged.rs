@@ -160,6 +160,11 @@ impl Merged {
         if part == Part::Trial {
             return;
         }
+        let own = match part {
+            // The rest is tried again, each input alone.
+            Part::Flight => own.into_iter().filter(|one| !outcome.doubtful.contains(one)).collect(),
+            _ => own,
+        };
         self.whole.exercised.extend(outcome.exercised);
         if self.whole.places.is_empty() || part == Part::Smallest {
             self.whole.places = outcome.places;
@@ -187,7 +192,7 @@ impl Merged {
             }
         }
         self.whole.trouble = self.whole.trouble.take().or(outcome.trouble);
-        if part == Part::Input {
+        if matches!(part, Part::Input | Part::Flight) {
             self.carried_out |= outcome.not_carried_out.is_none();
             self.whole.not_carried_out =
                 outcome.not_carried_out.or(self.whole.not_carried_out.take());
@@ -218,6 +223,11 @@ impl Merged {
             self.likenesses.remove(at);
             self.small.remove(at);
         }
+    }
+
+    /// How many findings are told.
+    pub fn number(&self) -> usize {
+        self.likenesses.iter().flatten().count()
     }
 
     /// Whether anything of this signature is told.

@@ -13,6 +13,7 @@ mod console;
 mod control;
 mod echo;
 mod expectation;
+mod flight;
 mod handshake;
 mod kept;
 mod listing;
@@ -106,6 +107,9 @@ pub struct CaseOutcome {
     pub console: Vec<String>,
     /// Console lines that tell at what places of its program the device broke down.
     pub places: Vec<String>,
+    /// What of it leaves a doubt where the messages were in flight together: an answer tells by its id which message
+    /// it is about; silence, a setting that changed or an answer of nobody's do not.
+    pub doubtful: Vec<Judgement>,
 }
 
 /// How many types of messages are remembered that a device sends by itself.
@@ -222,6 +226,9 @@ impl Judge {
             let found = &mut self.sink.found;
             found.retain(|judgement| trouble.spares(judgement, &logs));
         }
+        let is_doubtful =
+            |one: &Judgement| one.case == self.sink.case && flight::is_doubtful(one, &self.log);
+        let doubtful = self.sink.found.iter().filter(|one| is_doubtful(one)).cloned().collect();
         let carried_out = case.is_none() || self.log.has_stimulus();
         let broke_down = self.sink.found.iter().any(|one| breaks_down(one.requirement));
         let places = self.log.console().map(|(_, line)| line);
@@ -232,6 +239,7 @@ impl Judge {
             began: self.began,
             console: if broke_down { self.log.last_words() } else { Vec::new() },
             places,
+            doubtful,
             not_carried_out,
             withdrawn: std::mem::take(&mut self.withdrawn),
             exercised: std::mem::take(&mut self.sink.exercised),

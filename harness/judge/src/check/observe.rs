@@ -163,6 +163,7 @@ impl Judge {
                 self.pair_strays(None);
                 self.first_attempt = Some(std::mem::take(&mut self.log));
             }
+            Mark::Alone => self.pasts.forget(&entry.case),
             Mark::Insists { on } => {
                 self.sink.test(Id::InitializeVisionOptional, false, || {
                     evidence(

@@ -76,6 +76,11 @@ impl Pasts {
         self.0.clear();
     }
 
+    /// Forgets a case that is carried out again from its beginning.
+    pub(super) fn forget(&mut self, case: &Arc<str>) {
+        self.0.retain(|past| past.id != *case);
+    }
+
     /// Takes a late answer to a message of one of the cases, and judges the case again.
     pub(super) fn answered(
         &mut self,

@@ -276,6 +276,7 @@ fn remark(mark: &Mark) -> String {
         Mark::ListEnded { why } => format!("the listing ended early: {why}"),
         Mark::NoLink { waited_ms } => format!("no connection within {waited_ms} ms"),
         Mark::SecondAttempt => "second attempt, on a freshly started device".into(),
+        Mark::Alone => "again, each message alone".into(),
         Mark::Skipped { why } => format!("step skipped: {why}"),
         Mark::Insists { on } => format!("the device requires `{on}` in initialize"),
         Mark::Closing => "the server closes the connection with a Close frame".to_owned(),
@@ -291,6 +292,7 @@ fn remark(mark: &Mark) -> String {
                 Part::Trial => "a try of a failed input",
                 Part::Smallest => "the smallest input that still fails",
                 Part::Around => "settings",
+                Part::Flight => "inputs in flight together",
             };
             let title = scenario.lines().find_map(|line| line.strip_prefix("title:"));
             format!("{part}{}", title.map_or_else(String::new, |title| format!(":{title}")))

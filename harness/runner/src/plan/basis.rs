@@ -72,6 +72,7 @@ fn options(args: &RunArgs) -> Vec<String> {
     options.extend(args.budget.map(|calls| format!("--budget {calls}")));
     options.push(format!("--deadline {}", argument(args.deadline)));
     options.extend(args.linger.map(|time| format!("--linger {}", argument(time))));
+    options.extend(args.in_flight.map(|number| format!("--in-flight {number}")));
     let reconnect = args.reconnect_deadline;
     options.extend(reconnect.map(|time| format!("--reconnect-deadline {}", argument(time))));
     for (name, value) in [("mutant", &args.mutant), ("variant", &args.variant)] {

@@ -86,6 +86,8 @@ pub struct Plan {
     pub connect_deadline: Duration,
     /// How long the device is kept connected with nothing but good requests.
     pub linger: Duration,
+    /// How many messages may be under way together, where somebody said so.
+    pub in_flight: Option<u16>,
     /// How long a board is waited for that somebody else uses.
     pub wait_for_board: Duration,
     /// How long it may stay away after a drop, when that was given.

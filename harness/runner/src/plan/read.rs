@@ -153,6 +153,7 @@ impl Plan {
             transports,
             mqtt,
             linger: args.linger.unwrap_or_else(|| dut.linger()),
+            in_flight: args.in_flight,
             wait_for_board: args.wait_for_board.unwrap_or_default(),
             beside_others: false,
             confirms: !args.no_confirm,

@@ -52,6 +52,18 @@ pub(super) fn with_vision(params: Option<Value>) -> Option<Value> {
     Some(params)
 }
 
+/// The parameters of a request for a page of `tools/list`.
+pub(super) fn list_params(with_user_tools: Option<&Value>, cursor: Option<Value>) -> Value {
+    let mut params = serde_json::Map::new();
+    if let Some(flag) = with_user_tools {
+        params.insert("withUserTools".into(), flag.clone());
+    }
+    if let Some(cursor) = cursor {
+        params.insert("cursor".into(), cursor);
+    }
+    Value::Object(params)
+}
+
 impl Session {
     /// The parameters of `initialize`, with all that this device was found to need.
     fn opening(&self, params: Value) -> Value {
@@ -183,6 +195,7 @@ impl Session {
             redial: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
         };
         self.note_facts(surface, repeats);
+        self.see_how_many_fly().await;
         known
     }
 
@@ -306,18 +319,12 @@ impl Session {
         start: Option<Value>,
     ) -> Result<(Vec<Value>, Option<String>), Exchange> {
         let (mut tools, mut first, mut cursors) = (Vec::new(), None, Vec::new());
+        let begins = start.clone();
         let mut cursor = start;
         for page in 0..MAX_PAGES {
-            let mut params = serde_json::Map::new();
-            if let Some(flag) = &with_user_tools {
-                params.insert("withUserTools".into(), flag.clone());
-            }
-            if let Some(cursor) = cursor.take() {
-                params.insert("cursor".into(), cursor);
-            }
+            let params = list_params(with_user_tools.as_ref(), cursor.take());
             let step = beside(at, StepKind::Page(page));
-            let params = Some(Value::Object(params));
-            let frame = self.request_frame("tools/list", params.as_ref());
+            let frame = self.request_frame("tools/list", Some(&params));
             match self.exchange(&step, Role::Stimulus, frame, Manner::Plain).await {
                 Exchange::Settled => {}
                 end => return Err(end),
@@ -330,6 +337,9 @@ impl Session {
             let next =
                 view.pointer("/result/nextCursor").and_then(Value::as_str).unwrap_or_default();
             if next.is_empty() {
+                let walk = (with_user_tools, begins);
+                self.device.walks.retain(|(known, _)| *known != walk);
+                self.device.walks.push((walk, cursors));
                 return Ok((tools, first));
             }
             if cursors.iter().any(|known| known == next) {
@@ -337,7 +347,8 @@ impl Session {
                 return Ok((tools, first));
             }
             first.get_or_insert_with(|| next.to_owned());
-            cursors.push(next.to_owned());
+            let next = next.to_owned();
+            cursors.push(next.clone());
             cursor = Some(next.into());
         }
         if cursors.len() >= MAX_PAGES {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use mcp_hil_core::transcript::{Entry, Mark, Part, What, is_generated};
 use mcp_hil_core::verdict::Verdict;
+use mcp_hil_judge::check::CaseOutcome;
 use mcp_hil_record::event::CaseReport;
 use mcp_hil_scenario::{Case, write};
 
@@ -44,17 +45,15 @@ impl DutRun<'_, '_> {
         }
         let mut before: Option<CaseReport> = None;
         loop {
-            let end = self.carry_through(session, case, next).await;
+            let (end, mut outcome) = self.tried(session, case, next).await;
             report.took_us = micros(began);
             if end == Exchange::Interrupted {
                 // What was found until now is told; the rest of the case was not shown.
-                let mut outcome = session.judge.end_case(None, &session.device.facts);
                 outcome.not_carried_out = Some(STOPPED.into());
                 let policy = self.plan.policy();
                 self.case_reports.finish_after(before, report, outcome, &policy, self.reporters);
                 return;
             }
-            let mut outcome = session.judge.end_case(Some(case), &session.device.facts);
             if outcome.not_carried_out.is_some() {
                 // A board that could not be brought back, for this case or in the one before.
                 outcome.trouble = outcome.trouble.or_else(|| session.bench.trouble.clone());
@@ -85,13 +84,41 @@ impl DutRun<'_, '_> {
         }
     }
 
+    /// Carries a case out, with its messages in flight together where they may be. Where that leaves a doubt, it is
+    /// carried out once more with each message alone.
+    async fn tried(
+        &mut self,
+        session: &mut Session,
+        case: &Case,
+        next: Option<&Case>,
+    ) -> (Exchange, CaseOutcome) {
+        let flies = session.may_fly(case);
+        session.flights.begin(flies, true);
+        let (dead, settings) = (self.silence.dead, session.flights.settings.clone());
+        let (end, outcome) = self.carry_through(session, case, next).await;
+        let is_sure = outcome.doubtful.is_empty() && end != Exchange::Doubtful;
+        let is_over = end == Exchange::Interrupted || outcome.trouble.is_some();
+        if !session.flights.has_flown() || is_sure || is_over {
+            return (end, outcome);
+        }
+        let is_excused = session.flights.is_excused();
+        session.flights.begin(false, false);
+        self.silence.dead = dead;
+        session.begin_alone(&settings).await;
+        let (end, alone) = self.carry_through(session, case, next).await;
+        if !is_excused && alone.judgements.is_empty() && !session.settling.takes_time() {
+            session.flights.strike();
+        }
+        (end, outcome.tried_alone(&case.id, alone))
+    }
+
     /// Carries a case out, reads what its settings came to, and leaves the usual configuration behind.
     async fn carry_through(
         &mut self,
         session: &mut Session,
         case: &Case,
         next: Option<&Case>,
-    ) -> Exchange {
+    ) -> (Exchange, CaseOutcome) {
         let mut end = self.carry(session, case, Confirm::Sparingly).await;
         if end == Exchange::Settled {
             end = session.read_kept().await;
@@ -102,10 +129,13 @@ impl DutRun<'_, '_> {
         // One restart is enough where the next case wants another configuration again.
         let restarts =
             |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
-        if end != Exchange::Interrupted && !next.is_some_and(restarts) {
+        if end == Exchange::Interrupted {
+            return (end, session.judge.end_case(None, &session.device.facts));
+        }
+        if !next.is_some_and(restarts) {
             session.offer_the_usual(&mut self.dialing).await;
             session.drain_console();
         }
-        end
+        (end, session.judge.end_case(Some(case), &session.device.facts))
     }
 }

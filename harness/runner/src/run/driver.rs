@@ -95,6 +95,7 @@ impl<'a> Driver<'a> {
             self.tally.device(dut, transport, &facts.capabilities, end.firmware);
         }
         self.tally.timing(dut, transport, end.timing);
+        self.tally.round_trips(dut, transport, end.round_trips);
         end.cases.into_iter().for_each(|case| self.case(case));
         self.end.interrupted |= end.interrupted;
         if let Some(error) = &end.error {

@@ -54,6 +54,9 @@ const SLOW: Duration = Duration::from_millis(150);
 /// How many exchanges a case has on average, to tell how long a run will take.
 const EXCHANGES_PER_CASE: f64 = 9.0;
 
+/// How often a case waits on average where its messages are in flight together.
+const FLIGHTS_PER_CASE: f64 = 3.0;
+
 /// Why a case has no verdict that the user has stopped.
 pub(super) const STOPPED: &str = "the run was stopped during this case";
 
@@ -79,6 +82,8 @@ pub struct DutRunEnd {
     pub firmware: Option<String>,
     /// How long it took for its answers.
     pub timing: Vec<Row>,
+    /// How often an answer was waited for that no other one came with.
+    pub round_trips: u64,
     /// Why it could not be carried out.
     pub error: Option<RunError>,
     /// Whether the user stopped it.
@@ -178,6 +183,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
     /// Ends the device, and completes what the run of it came to.
     pub(super) async fn end(self, session: Session, mut end: DutRunEnd) -> DutRunEnd {
         end.timing = session.conversation.timing().rows();
+        end.round_trips = session.received.round_trips;
         end.error = end.error.or(session.end().await);
         end.firmware = self.case_reports.firmware().map(str::to_owned);
         end.cases = self.case_reports.into_cases();
@@ -279,10 +285,16 @@ impl DutRun<'_, '_> {
             return;
         };
         if latency > SLOW {
-            let minutes =
-                latency.as_secs_f64() * EXCHANGES_PER_CASE * self.plan.cases.len() as f64 / 60.0;
+            let (trips, together) = match session.flights.width() {
+                1 => (EXCHANGES_PER_CASE, String::new()),
+                number => (
+                    FLIGHTS_PER_CASE,
+                    format!(", and up to {number} requests in order that are in flight together"),
+                ),
+            };
+            let minutes = latency.as_secs_f64() * trips * self.plan.cases.len() as f64 / 60.0;
             let text = format!(
-                "the device takes about {:.1} s to answer: expect about {:.0} min",
+                "the device takes about {:.1} s to answer{together}: expect about {:.0} min",
                 latency.as_secs_f64(),
                 minutes.max(1.0),
             );
@@ -378,6 +390,8 @@ impl DutRun<'_, '_> {
     ) -> Exchange {
         let mut end = self.attempt(session, case).await;
         let more = match confirm {
+            // What was in flight together is tried alone first.
+            _ if session.flights.has_flown() => false,
             Confirm::Never => false,
             Confirm::Sparingly => self.silence.confirmed < CONFIRMATIONS,
             Confirm::Always => true,
@@ -411,7 +425,7 @@ impl DutRun<'_, '_> {
                 session.drop_link("the device is silent");
                 self.dialing.wedged();
             }
-            Exchange::Settled | Exchange::Ignored => {}
+            Exchange::Settled | Exchange::Ignored | Exchange::Doubtful => {}
         }
         self.silence.dead = match (session.judge.is_alive(), session.bench.spoilt) {
             (true, _) => 0,

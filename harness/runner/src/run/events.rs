@@ -132,6 +132,10 @@ impl Session {
         let (_, seen) = self.enter(at, What::Received { frame });
         match seen {
             Seen::Answer(asked) => {
+                if asked >= self.received.next_trip {
+                    self.received.round_trips += 1;
+                    self.received.next_trip = self.transcript.seq;
+                }
                 self.came_late(asked);
                 Next::Seen(seen)
             }

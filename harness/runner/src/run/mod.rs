@@ -2,7 +2,8 @@
 //!
 //! `driver` says what every run says: that it begins, and what it comes to. `dut_run` runs one device over one
 //! transport, and `case_run` one case on it; `session` is its connection with everything that records and judges it, `exchange` one message and
-//! its answer, and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
+//! its answer, `flight` several of them under way together (`flights` says how many, `together` does so with
+//! generated inputs), and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario; `confirm` tries the repro commands before they are printed; `property_run` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `surrogate` where there is one, and `keep` leaves it as a file;
 //! `interactive` carries out what a program of its own orders, in place of a scenario, `talk` each order, and
@@ -18,6 +19,8 @@ mod driver;
 mod dut_run;
 mod events;
 mod exchange;
+mod flight;
+mod flights;
 mod idle;
 mod interactive;
 mod keep;
@@ -42,6 +45,7 @@ mod stimulus;
 mod summary;
 mod surrogate;
 mod talk;
+mod together;
 mod turn;
 
 use mcp_hil_core::baseline::Baseline;

@@ -7,6 +7,7 @@ use mcp_hil_endpoint::{AudioSink, Endpoint, HttpServer, ServerTime};
 use tokio::sync::watch;
 
 use super::RunError;
+use super::flights::Flights;
 use super::recorder::Recorder;
 use super::session::Session;
 use super::start;
@@ -72,6 +73,7 @@ pub(super) async fn open(
         Session::new(transport, target, ports, random, recorder, plan.deadline, interrupt);
     session.terms.variables = told_variables;
     session.terms.linger = plan.linger;
+    session.flights = Flights::new(plan.in_flight);
     session.terms.exposed = listening.exposed;
     session.device.silicon = plan.dut.fidelity().may_be_silicon();
     Ok(session)

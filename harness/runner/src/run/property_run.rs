@@ -51,6 +51,8 @@ pub(super) struct PropertyCase<'a> {
     pub(super) saved: Settings,
     /// When its share of the time is over.
     pub(super) until: Instant,
+    /// How long one input took of those that were in flight together.
+    pub(super) takes: Option<Duration>,
 }
 
 impl PropertyCase<'_> {
@@ -63,7 +65,7 @@ impl PropertyCase<'_> {
 
     /// Takes note of which kinds of values were tried at which places, and which of them broke something. What
     /// would have come after the end of the device's life was not tried.
-    fn note_places(&mut self, number: u32, failing: &[Judgement]) {
+    pub(super) fn note_places(&mut self, number: u32, failing: &[Judgement]) {
         let steps = failing.iter().filter_map(|one| one.step.as_deref());
         let broken: BTreeSet<usize> =
             steps.filter_map(|step| step.split(['.', '#']).next()?.parse().ok()).collect();
@@ -148,15 +150,10 @@ impl DutRun<'_, '_> {
             silent: 0,
             saved: Settings::default(),
             until,
+            takes: None,
         };
         self.around(session, &mut property_case, true).await;
-        for number in 0..property.inputs(self.plan.generation.inputs, context) {
-            if let Some(why) = self.why_no_more(session, &property_case, number) {
-                property_case.told.ended = Some(why);
-                break;
-            }
-            self.input(session, &mut property_case, number).await;
-        }
+        self.inputs(session, &mut property_case).await;
         if is_last
             && property_case.told.inputs > 0
             && self.why_no_more(session, &property_case, 1).is_none()
@@ -194,8 +191,24 @@ impl DutRun<'_, '_> {
         self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
     }
 
+    /// Carries all inputs out.
+    async fn inputs(&mut self, session: &mut Session, property_case: &mut PropertyCase<'_>) {
+        let asked = self.plan.generation.inputs;
+        let mut left = 0..property_case.property.inputs(asked, property_case.context);
+        while let Some(number) = left.next() {
+            if let Some(why) = self.why_no_more(session, property_case, number) {
+                property_case.told.ended = Some(why);
+                return;
+            }
+            match self.together(session, property_case, number, left.end).await {
+                Some(next) => left.start = next,
+                None => self.input(session, property_case, number).await,
+            }
+        }
+    }
+
     /// Why no further input is carried out.
-    fn why_no_more(
+    pub(super) fn why_no_more(
         &self,
         session: &Session,
         property_case: &PropertyCase<'_>,
@@ -217,7 +230,7 @@ impl DutRun<'_, '_> {
     }
 
     /// Generates an input, carries it out, and follows what fails.
-    async fn input(
+    pub(super) async fn input(
         &mut self,
         session: &mut Session,
         property_case: &mut PropertyCase<'_>,
@@ -244,7 +257,7 @@ impl DutRun<'_, '_> {
     }
 
     /// Carries an input out, and follows what fails. One without a number was not drawn.
-    async fn judged(
+    pub(super) async fn judged(
         &mut self,
         session: &mut Session,
         property_case: &mut PropertyCase<'_>,
@@ -286,7 +299,7 @@ impl DutRun<'_, '_> {
     }
 
     /// Keeps an input for the time when something later fails, be it in another property.
-    fn remember(&mut self, case: Case) {
+    pub(super) fn remember(&mut self, case: Case) {
         self.properties.recent.push_back(case);
         let mut number: usize = self.properties.recent.iter().map(Case::exchanges).sum();
         while let Some(first) = self.properties.recent.front().map(Case::exchanges)
@@ -312,8 +325,9 @@ impl DutRun<'_, '_> {
             self.known_state(session, from, saved).await;
         }
         session.conversation.be_trying(part == Part::Trial);
+        session.flights.begin(part == Part::Flight, false);
         let confirm = match part {
-            Part::Trial => Confirm::Never,
+            Part::Trial | Part::Flight => Confirm::Never,
             Part::Input | Part::Around => Confirm::Sparingly,
             Part::Smallest => Confirm::Always,
         };
@@ -345,7 +359,7 @@ impl DutRun<'_, '_> {
     }
 
     /// Reads the settings before all inputs, or puts them back after them.
-    async fn around(
+    pub(super) async fn around(
         &mut self,
         session: &mut Session,
         property_case: &mut PropertyCase<'_>,

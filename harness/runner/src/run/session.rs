@@ -17,8 +17,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::RunError;
+use super::flights::Flights;
 use super::log::ConsoleLog;
 use super::recorder::Recorder;
+use super::settings::Settings;
 use super::settle::Settling;
 use super::state::{
     BenchState, Connection, KnownDevice, LOOKS, Patience, Ports, Received, Terms, Transcript,
@@ -44,6 +46,8 @@ pub(super) enum Exchange {
     Ignored,
     /// The device answers nothing any more.
     Silent,
+    /// What was in flight together did not come back as it should: it is to be tried alone.
+    Doubtful,
     /// The link is gone, or the device with it.
     Gone,
     /// The user wants to stop.
@@ -79,6 +83,7 @@ pub(super) struct Session {
     pub(super) judge: Judge,
     pub(super) conversation: Conversation,
     pub(super) settling: Settling,
+    pub(super) flights: Flights,
     pub(super) connection: Connection,
     pub(super) device: KnownDevice,
     pub(super) terms: Terms,
@@ -109,6 +114,7 @@ impl Session {
             judge: Judge::new(),
             conversation: Conversation::new(deadline),
             settling: Settling::default(),
+            flights: Flights::default(),
             connection: Connection::default(),
             device: KnownDevice::default(),
             terms: Terms::default(),
@@ -142,6 +148,17 @@ impl Session {
         self.patience.looks = LOOKS;
         self.transcript.recorder.begin_case(case);
         self.judge.begin_case(case);
+    }
+
+    /// Turns to the second attempt at a case, with each message alone and from the same settings.
+    pub(super) async fn begin_alone(&mut self, settings: &Settings) {
+        self.start_counting();
+        self.judge.begin_case(&self.transcript.case);
+        self.mark(&"alone".into(), Mark::Alone);
+        // What a message has changed it does not change again.
+        if self.connection.link.is_some() && self.connection.initialized {
+            self.put_back(settings, "alone.settings").await;
+        }
     }
 
     /// Counts anew what a device may send unasked. A case of somebody's own program has no end in sight.

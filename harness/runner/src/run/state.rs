@@ -60,6 +60,9 @@ pub(super) struct Connection {
     pub(super) unacknowledged: usize,
 }
 
+/// A walk of a list: how it begins, and the cursors that its pages brought.
+type Walk = ((Option<Value>, Option<Value>), Vec<String>);
+
 /// What is known of the device.
 #[derive(Default)]
 pub(super) struct KnownDevice {
@@ -68,6 +71,8 @@ pub(super) struct KnownDevice {
     pub(super) facts: Facts,
     /// The ordinary tools, as it listed them when it got known.
     pub(super) tools: Vec<Value>,
+    /// Walks of its lists: the value of `withUserTools` and the first cursor, and the cursors that the pages brought.
+    pub(super) walks: Vec<Walk>,
     /// Which of them may be called.
     pub(super) permission: Permission,
     /// What its status told when it got known.
@@ -138,7 +143,7 @@ impl Transcript {
     }
 }
 
-/// How much the device has sent, for limits on it; but for the last, since the case began.
+/// How much the device has sent, for limits on it; but for the last ones, since the case began.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     /// Messages that nothing asked for.
@@ -149,6 +154,10 @@ pub(super) struct Received {
     pub(super) lines: usize,
     /// Responses that belong to no message that waited for one.
     pub(super) unmatched: u64,
+    /// Answers to messages that were sent when the answer counted before had come.
+    pub(super) round_trips: u64,
+    /// From where in the transcript on a message begins another round trip.
+    pub(super) next_trip: u64,
 }
 
 impl Received {

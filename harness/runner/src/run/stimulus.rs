@@ -11,6 +11,7 @@ use mcp_hil_scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
 use serde_json::{Value, json};
 
 use super::bring_up::with_vision;
+use super::flight::Flight;
 use super::link::Dialing;
 use super::session::{Exchange, Manner, Session};
 use super::settle::reads_status;
@@ -19,11 +20,33 @@ impl Session {
     /// Carries out a case from its first step to its last, or until the device is gone.
     pub(super) async fn carry_out(&mut self, case: &Case, dialing: &mut Dialing) -> Exchange {
         let mut scope = Scope::new(self.device.facts.variables.clone());
+        let mut flight = Flight::default();
         for flat in case.flatten() {
+            if flight.brings_for(&flat) {
+                match self.land(&mut flight, &mut scope).await {
+                    Exchange::Settled => {}
+                    other => return other,
+                }
+            }
             scope.set("session", self.connection.session_id.clone().into());
             let Ok(mut inner) = scope.with(&flat.row) else {
                 continue;
             };
+            if let Some(message) = self.boards(flat.step, &inner) {
+                match self.take_off(&mut flight, &flat, message).await {
+                    Exchange::Settled => continue,
+                    other => return other,
+                }
+            }
+            match self.walk_in_flight(&mut flight, &flat, &inner).await {
+                Some(Exchange::Settled) => continue,
+                Some(other) => return other,
+                None => {}
+            }
+            match self.land(&mut flight, &mut scope).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
             let end = self.step(flat.step, &flat.at, &mut inner, dialing).await;
             for name in flat.step.bind.keys() {
                 if let Some(value) = inner.get(name) {
@@ -35,7 +58,10 @@ impl Session {
                 other => return other,
             }
         }
-        Exchange::Settled
+        match self.read_kept_in_flight(&mut flight).await {
+            Exchange::Settled => self.land(&mut flight, &mut scope).await,
+            other => other,
+        }
     }
 
     async fn step(

@@ -123,6 +123,13 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Takes note of how often a device was waited for over one transport.
+    pub(super) fn round_trips(&mut self, dut: &str, transport: &str, number: u64) {
+        if number > 0 {
+            self.summary.round_trips.insert(dut_over(dut, transport), number);
+        }
+    }
+
     /// The version that the device told over any transport.
     pub(super) fn firmware(&self) -> Option<String> {
         let mut devices = self.firmware.values();

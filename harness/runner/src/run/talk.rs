@@ -70,7 +70,9 @@ impl<'a, 'p, 'r> Talk<'a, 'p, 'r> {
             Ok(Exchange::Ignored) => {
                 "the device answers other requests, but not this one".to_owned()
             }
-            Ok(Exchange::Silent) => "the device no longer answers anything".to_owned(),
+            Ok(Exchange::Silent | Exchange::Doubtful) => {
+                "the device no longer answers anything".to_owned()
+            }
             Ok(Exchange::Gone) => {
                 self.session.wait_for_exit().await;
                 self.session.wait_for_port(true).await;

@@ -1,0 +1,162 @@
+//! How many messages may be under way together with a device: see [`super::flight`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mcp_hil_core::transcript::Role;
+use mcp_hil_judge::check::Seen;
+
+use super::session::{Manner, Next, Session};
+use super::settings::Settings;
+
+/// How many messages are under way at most, where nobody says how many.
+const MOST: usize = 64;
+
+/// How many are tried first.
+const FEW: usize = 8;
+
+/// A quicker device gains little.
+const SLOW: Duration = Duration::from_millis(8);
+
+/// A device works on several requests at once, or takes them from a queue that it empties quickly, if so many of
+/// them took less than this many times what one takes.
+const GAINS: u32 = 4;
+
+/// How often something that shows only in flight is believed to be an accident.
+const MOST_STRIKES: u32 = 2;
+
+/// How many messages may be under way together, and what became of those that were.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    /// How many somebody allows for; `None` where nobody said.
+    pub(super) limit: Option<u16>,
+    /// How many the device was seen to answer in order.
+    pub(super) width: usize,
+    /// Whether calls are answered by another task than other requests are, in an order of their own.
+    pub(super) is_apart: bool,
+    /// Whether what need not be answered is sent alone: the device refuses such under no id, and which of several
+    /// that is about cannot be seen.
+    pub(super) odd_alone: bool,
+    /// Whether messages of this case may be under way together.
+    pub(super) is_on: bool,
+    /// Whether the settings are read at its end.
+    pub(super) reads_kept: bool,
+    /// Whether any were.
+    pub(super) has_flown: bool,
+    /// Whether an answer was missing, or in another place, or nobody's.
+    pub(super) is_lost: bool,
+    /// Whether the doubt about them is that one was refused under no id, which devices may.
+    pub(super) is_excused: bool,
+    /// What the settings were at the end of the case before.
+    pub(super) settings: Settings,
+    /// How often something showed in flight that did not when each message was sent alone.
+    strikes: u32,
+}
+
+impl Flights {
+    /// Up to so many, where somebody said how many.
+    pub(super) fn new(limit: Option<u16>) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Whether messages may be under way together with this device.
+    pub(super) fn are_open(&self) -> bool {
+        self.width > 1
+    }
+
+    /// How many the device answers in order that are under way together.
+    pub(super) fn width(&self) -> usize {
+        self.width.max(1)
+    }
+
+    /// Turns to a case or part, in which they may or not.
+    pub(super) fn begin(&mut self, is_on: bool, reads_kept: bool) {
+        self.is_on = is_on && self.are_open();
+        (self.reads_kept, self.has_flown) = (reads_kept && self.is_on, false);
+        (self.is_lost, self.is_excused) = (false, false);
+    }
+
+    /// Whether a doubt about this case says nothing of the device.
+    pub(super) fn is_excused(&self) -> bool {
+        self.is_excused
+    }
+
+    /// Whether any were in this case.
+    pub(super) fn has_flown(&self) -> bool {
+        self.is_on && self.has_flown
+    }
+
+    /// Whether all that was sent in this case came back in its place.
+    pub(super) fn came_back(&self) -> bool {
+        !self.is_lost
+    }
+
+    /// Takes note of something that did not show again when each message was sent alone. A device that shows such
+    /// things gets its messages one by one from then on.
+    pub(super) fn strike(&mut self) {
+        self.strikes += 1;
+        if self.strikes >= MOST_STRIKES {
+            self.width = 1;
+        }
+    }
+}
+
+/// Which of the requests that are tried together are calls: the first ones, and few, for calls cost a device the most.
+fn is_call(place: usize) -> bool {
+    place < 2
+}
+
+impl Session {
+    /// Finds out how many requests the device answers in order that are under way together. Some take one at a
+    /// time, lose some, or answer them as they come.
+    pub(super) async fn see_how_many_fly(&mut self) {
+        let most = self.flights.limit.map_or(MOST, usize::from);
+        let usual = self.conversation.median_latency().unwrap_or_default();
+        self.flights.settings =
+            self.settings_in(self.device.status.as_ref(), &self.device.permission);
+        if most < 2 || self.flights.limit.is_none() && usual < SLOW {
+            return;
+        }
+        for number in [FEW.min(most), most] {
+            let began = Instant::now();
+            let Some(order) = self.sent_together(number).await else {
+                return;
+            };
+            let in_order =
+                |of: &dyn Fn(usize) -> bool| order.iter().filter(|place| of(**place)).is_sorted();
+            let is_apart = !in_order(&|_| true);
+            let within = in_order(&is_call) && in_order(&|place| !is_call(place));
+            let gains = usual < SLOW || began.elapsed() < usual * GAINS;
+            if !within || !gains {
+                return;
+            }
+            self.flights.is_apart |= is_apart;
+            self.flights.width = number;
+        }
+    }
+
+    /// Sends good requests back to back. Gives the order in which all of them were answered.
+    async fn sent_together(&mut self, number: usize) -> Option<Vec<usize>> {
+        let mut sent = Vec::new();
+        for place in 0..number {
+            let (method, params) = self.conversation.fence(is_call(place))?;
+            let at: Arc<str> = format!("in-flight-{place}").into();
+            let frame = self.request_frame(&method, params.as_ref());
+            sent.push(self.send(&at, Role::Probe, frame, Manner::Plain).await?);
+        }
+        let at: Arc<str> = "in-flight".into();
+        let mut order = Vec::new();
+        let mut until = Instant::now() + self.conversation.fence_patience();
+        while order.len() < number {
+            match self.next(Some(&at), until).await {
+                Next::Seen(Seen::Answer(seq)) => {
+                    order.extend(sent.iter().position(|one| *one == seq));
+                    until = Instant::now() + self.conversation.fence_patience();
+                }
+                Next::Seen(_) => {}
+                _ => return None,
+            }
+        }
+        Some(order)
+    }
+}

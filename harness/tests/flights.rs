@@ -1,0 +1,89 @@
+//! Messages under way together change how long a run takes, and nothing that it says.
+
+#![cfg(not(feature = "hil"))]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use support::{Place, native};
+
+/// What a run says: each case with its verdict, and with what was found about it.
+fn told(report: &Value) -> BTreeSet<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let cases = report["cases"].as_array().expect("cases");
+    let mut told = BTreeSet::new();
+    for case in cases {
+        let id = text(&case["case"]);
+        for finding in case["findings"].as_array().into_iter().flatten() {
+            told.insert((id.clone(), text(&finding["requirement"])));
+        }
+        told.insert((id, text(&case["verdict"])));
+    }
+    told
+}
+
+/// How often a run over WebSocket waited for its device.
+fn round_trips(report: &Value) -> u64 {
+    let trips = report["summary"]["round_trips"].as_object().expect("round trips");
+    trips.values().filter_map(Value::as_u64).sum()
+}
+
+/// Whether any case of the last run was carried out again, each message alone.
+fn was_tried_alone(place: &Place) -> bool {
+    let folder = place.latest().join("transcripts");
+    let files = std::fs::read_dir(folder).expect("transcripts");
+    let mut texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    texts.any(|text| text.contains(r#""mark":"alone""#))
+}
+
+#[test]
+fn a_slow_device_is_waited_for_less_often_and_told_the_same() {
+    let dut = format!("exec:{} --delay-ms 20", native().display());
+    let selection = ["call/", "errors/", "list/", "volume/", "properties/schemas"];
+    let only = selection.iter().flat_map(|area| ["--only", area]);
+    let run = ["run", "--dut", &dut, "--transport", "websocket", "--seed", "1", "--linger", "0"];
+    let run: Vec<&str> = run.into_iter().chain(only).collect();
+    let place = Place::new();
+    place.hil(run.iter().chain(&["--in-flight", "1"])).end().exits(0);
+    let alone = place.report();
+    assert!(!was_tried_alone(&place));
+    // Nobody has to say that this device is slow.
+    place.hil(&run).end().exits(0);
+    let together = place.report();
+    assert_eq!(told(&together), told(&alone));
+    let (few, many) = (round_trips(&together), round_trips(&alone));
+    assert!(few * 3 < many, "{few} of {many}");
+    assert!(!was_tried_alone(&place));
+}
+
+#[test]
+fn a_quick_device_is_asked_one_by_one() {
+    let place = Place::new();
+    place.hil(["run", "--dut", "native", "--only", "volume/"]).end().exits(0);
+    let usual = round_trips(&place.report());
+    place.hil(["run", "--dut", "native", "--only", "volume/", "--in-flight", "64"]).end().exits(0);
+    let together = round_trips(&place.report());
+    assert!(together * 2 < usual, "{together} of {usual}");
+}
+
+#[test]
+fn what_leaves_a_doubt_is_tried_alone() {
+    // A setting that changes, and silence; what is wrong in an answer leaves no doubt.
+    let defects = [
+        ("session-hello-repeated-dims", "session/hello-again", true),
+        ("unknown-tool-silent", "errors/", true),
+        ("argument-error-code-one", "arguments/missing", false),
+    ];
+    for (mutant, only, doubtful) in defects {
+        let place = Place::new();
+        let run = ["run", "--dut", "native", "--mutant", mutant, "--only", only, "--no-confirm"];
+        let run = [&run[..], &["--transport", "websocket", "--seed", "1", "--strict"]].concat();
+        place.hil(&run).end().exits(1);
+        let alone = told(&place.report());
+        place.hil(run.iter().chain(&["--in-flight", "64"])).end().exits(1);
+        assert_eq!(told(&place.report()), alone, "{mutant}");
+        assert_eq!(was_tried_alone(&place), doubtful, "{mutant}");
+    }
+}
