@@ -77,7 +77,8 @@ impl Cases {
             if !anchors.insert(anchor.clone()) {
                 anchor += &format!("__{number}");
             }
-            let timeline = cases.timeline(case, number, &anchor, folder);
+            let lean = is_lean(record, case);
+            let timeline = cases.timeline(case, number, &anchor, folder, lean);
             let key = (case.dut.clone(), case.transport.clone(), case.case.clone());
             cases.anchors.entry(key).or_insert_with(|| anchor.clone());
             read.push((case, anchor, timeline));
@@ -90,13 +91,14 @@ impl Cases {
         cases
     }
 
-    /// Reads the timeline of a case, and puts its rows to the data.
+    /// Reads the timeline of a case, and puts its rows to the data; where the page is `lean`, it is left out.
     fn timeline(
         &mut self,
         case: &CaseReport,
         number: usize,
         anchor: &str,
         folder: &Path,
+        lean: bool,
     ) -> Option<Timeline> {
         let name = case.transcript.as_ref()?;
         let link = (case.dut.clone(), case.transport.clone());
@@ -116,6 +118,9 @@ impl Cases {
                 escape_cut(name, WORDS)
             );
             places.insert(*seq, place);
+        }
+        if lean {
+            (timeline.data, timeline.length) = (String::new(), 0);
         }
         if timeline.length > 0 {
             let data = std::mem::take(&mut timeline.data);
@@ -314,6 +319,12 @@ impl Found {
             }
         }
     }
+}
+
+/// Whether the page does without the timeline of a case: with several devices there are too many that nobody opens, and
+/// the page in each device's own folder has them.
+fn is_lean(record: &Record, case: &CaseReport) -> bool {
+    record.run.at_once.is_some() && Status::of(case) == Status::Pass
 }
 
 /// What one sees of a case without opening it.
