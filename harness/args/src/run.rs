@@ -232,8 +232,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, help_heading = "Selection")]
     pub linger: Option<Duration>,
 
-    /// How many messages may be under way together, if the device answers so many in order; 1 sends them one
-    /// by one [default: 64 where answers take 8 ms or more, otherwise 1]
+    /// How many messages may be under way together, if the device answers so many in order: shortens runs on
+    /// devices that take long to answer [default: 1, one after the other]
     #[arg(
         long,
         value_name = "NUMBER",

@@ -9,13 +9,10 @@ use mcp_hil_judge::check::Seen;
 use super::session::{Manner, Next, Session};
 use super::settings::Settings;
 
-/// How many messages are under way at most, where nobody says how many.
-const MOST: usize = 64;
-
 /// How many are tried first.
 const FEW: usize = 8;
 
-/// A quicker device gains little.
+/// With a quicker device time does not tell whether it works on several requests at once.
 const SLOW: Duration = Duration::from_millis(8);
 
 /// A device works on several requests at once, or takes them from a queue that it empties quickly, if so many of
@@ -28,7 +25,7 @@ const MOST_STRIKES: u32 = 2;
 /// How many messages may be under way together, and what became of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    /// How many somebody allows for; `None` where nobody said.
+    /// How many somebody allows for; `None` where nobody said: one.
     pub(super) limit: Option<u16>,
     /// How many the device was seen to answer in order.
     pub(super) width: usize,
@@ -110,11 +107,11 @@ impl Session {
     /// Finds out how many requests the device answers in order that are under way together. Some take one at a
     /// time, lose some, or answer them as they come.
     pub(super) async fn see_how_many_fly(&mut self) {
-        let most = self.flights.limit.map_or(MOST, usize::from);
+        let most = self.flights.limit.map_or(1, usize::from);
         let usual = self.conversation.median_latency().unwrap_or_default();
         self.flights.settings =
             self.settings_in(self.device.status.as_ref(), &self.device.permission);
-        if most < 2 || self.flights.limit.is_none() && usual < SLOW {
+        if most < 2 {
             return;
         }
         for number in [FEW.min(most), most] {
