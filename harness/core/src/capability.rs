@@ -22,7 +22,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 42] = [
+pub const ALL: [&str; 46] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -41,6 +41,7 @@ pub const ALL: [&str; 42] = [
     "mute",
     "brightness",
     "theme",
+    "lamp",
     "nullary",
     "integer",
     "integer.state",
@@ -63,12 +64,15 @@ pub const ALL: [&str; 42] = [
     "channel",
     "memory",
     "echo",
+    "claims",
+    "progress",
+    "listen",
     SILICON,
     LINGER,
 ];
 
 /// Names of all variables that a look at a device may bring.
-pub const VARIABLES: [&str; 31] = [
+pub const VARIABLES: [&str; 34] = [
     "nullary.tool",
     "boolean.tool",
     "boolean.argument",
@@ -94,6 +98,9 @@ pub const VARIABLES: [&str; 31] = [
     "theme.tool",
     "mute.tool",
     "unmute.tool",
+    "lamp.on",
+    "lamp.off",
+    "lamp.state",
     "vision.url",
     "vision.token",
     "vision.other_token",
@@ -355,8 +362,25 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
             facts.variables.insert(variable.into(), tool.into());
         }
     }
+    if let Some(lamp) = lamp(&facts.tools, permission) {
+        facts.capabilities.insert("lamp".into());
+        for (variable, verb) in LAMP {
+            facts.variables.insert(variable.into(), format!("{lamp}.{verb}").into());
+        }
+    }
     probe_tools(&mut facts, surface, permission);
     facts
+}
+
+/// What switches a lamp, and tells whether it is on: variables, and the ends of the names of tools.
+const LAMP: [(&str, &str); 3] =
+    [("lamp.on", "turn_on"), ("lamp.off", "turn_off"), ("lamp.state", "get_state")];
+
+/// The first lamp, by what its tools have in common: `self.lamp`.
+fn lamp<'a>(tools: &'a [String], permission: &Permission) -> Option<&'a str> {
+    let there = |name: String| tools.contains(&name) && permission.allows(&name);
+    let lamps = tools.iter().filter_map(|tool| tool.strip_suffix(".get_state"));
+    lamps.into_iter().find(|lamp| LAMP.iter().all(|(_, verb)| there(format!("{lamp}.{verb}"))))
 }
 
 /// Picks, for each kind of argument, the harmless tool that tests it best.

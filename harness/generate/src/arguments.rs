@@ -165,7 +165,7 @@ pub(crate) fn values(tool: &Tool) -> Map<String, Value> {
     required.map(|one| (one.name.clone(), value_of(&one.kind))).collect()
 }
 
-fn value_of(kind: &Kind) -> Value {
+pub(crate) fn value_of(kind: &Kind) -> Value {
     match kind {
         Kind::Integer { minimum, maximum } => match (minimum, maximum) {
             (Some(low), Some(high)) => i64::midpoint(*low, *high).into(),

@@ -156,6 +156,9 @@ impl Others {
             Command::Redial | Command::Brightness(_) | Command::Theme(_) if self.lit => {
                 steps.push(reading.shows(slug, "/text", named(self.lights).into()));
             }
+            Command::Refused(..) | Command::Nameless(..) if self.lit => {
+                steps.push(reading.shows(Id::StatusKept, "/text", named(self.lights).into()));
+            }
             _ => {}
         }
     }

@@ -187,7 +187,8 @@ fn places(context: &Context) -> Vec<Place> {
         place("method", good_but("method")),
         place("another member of a request", good_but("mcpHil")),
         place("tools/list params", list(VALUE.into())),
-        // Null is read as a cursor that is not there.
+        // Null is read as a cursor that is not there, or refused.
+        place("tools/list cursor", list(json!({"cursor": VALUE}))).without(|kind| kind != "null"),
         place("tools/list cursor", list(json!({"cursor": VALUE})))
             .wrong(Id::McpStringCursorOnly, Answer::Refused, '"')
             .without(|kind| kind == "null"),
@@ -212,8 +213,15 @@ fn places(context: &Context) -> Vec<Place> {
         place("response, result", payload(json!({"jsonrpc": "2.0", "id": ID, "result": VALUE}))),
         place("response, error", payload(json!({"jsonrpc": "2.0", "id": ID, "error": VALUE}))),
     ];
+    places.extend(of_other_types());
     if context.can("reinitialize") {
         places.extend(of_initialize());
+        if context.can("camera") {
+            let vision = json!({"url": "${vision.url}", "token": VALUE});
+            let params = json!({"capabilities": {"vision": vision}});
+            places
+                .push(place("initialize capabilities.vision.token", request("initialize", params)));
+        }
     }
     if context.can("tools") {
         places.extend(of_call(context));
@@ -225,6 +233,34 @@ fn places(context: &Context) -> Vec<Place> {
 fn is_text(kind: &str) -> bool {
     let text = KINDS.iter().find(|(known, _)| *known == kind).and_then(|(_, text)| *text);
     kind == "duplicated" || text.is_some_and(|text| text.starts_with('"'))
+}
+
+/// Places of messages of other types (xiaozhi WebSocket, section 4.2). `hello` and `goodbye` begin and end something;
+/// what a device owes for them is tried elsewhere.
+fn of_other_types() -> Vec<Place> {
+    let place = |name: &'static str, members: Value| {
+        let mut envelope = json!({"session_id": "${session}"});
+        for (name, value) in members.as_object().into_iter().flatten() {
+            envelope[name] = value.clone();
+        }
+        Place::new(name, envelope)
+    };
+    let alert = |status: &str, message: &str, emotion: &str| json!({"type": "alert", "status": status, "message": message, "emotion": emotion});
+    vec![
+        place("stt text", json!({"type": "stt", "text": VALUE})),
+        place("llm emotion", json!({"type": "llm", "emotion": VALUE, "text": "mcp-hil"})),
+        place("llm text", json!({"type": "llm", "emotion": "neutral", "text": VALUE})),
+        place("tts state", json!({"type": "tts", "state": VALUE})),
+        place("tts text", json!({"type": "tts", "state": "sentence_start", "text": VALUE})),
+        place("alert status", alert(VALUE, "mcp-hil", "neutral")),
+        place("alert message", alert("mcp-hil", VALUE, "neutral")),
+        place("alert emotion", alert("mcp-hil", "mcp-hil", VALUE)),
+        place("system command", json!({"type": "system", "command": VALUE})),
+        place("custom payload", json!({"type": "custom", "payload": VALUE})),
+        place("iot commands", json!({"type": "iot", "commands": VALUE})),
+        place("listen state", json!({"type": "listen", "state": VALUE, "mode": "auto"})),
+        place("abort reason", json!({"type": "abort", "reason": VALUE})),
+    ]
 }
 
 /// Places of `initialize`. Addresses for pictures stay as they are.

@@ -11,7 +11,7 @@ use crate::arguments::{
 };
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
-use crate::steps::{call, put_back};
+use crate::steps::{call, put_back, request};
 use mcp_hil_scenario::{Answer, Step};
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
@@ -130,19 +130,50 @@ fn bad_values(
 
 /// A call without the argument: refused if the schema requires it. One without a default that is not required may
 /// be left out, too.
-fn without(context: &Context, tool: &Tool, argument: &Argument) -> Option<Op> {
+fn without(context: &Context, tool: &Tool, argument: &Argument) -> Vec<Op> {
     let rest = others(tool, argument);
     if argument.required {
-        return Some(arguments::missing_one(context, tool, rest));
+        return std::iter::once(arguments::missing_one(context, tool, rest.clone()))
+            .chain(misplaced(context, tool, argument, &rest))
+            .collect();
     }
     if argument.default.is_some() {
-        return None;
+        return Vec::new();
     }
     let alone = tool.arguments.len() == 1;
     let answer = if alone { Answer::Result } else { Answer::Any };
     let mut op = middle(context, tool);
     op.push(call(&tool.name, rest.into()).answer(Id::ArgumentsDefault, answer));
-    Some(op)
+    vec![op]
+}
+
+/// Calls in which the value of a required argument stands under a name near its own, or beside the arguments: it is as
+/// good as left out.
+fn misplaced(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+    rest: &Map<String, Value>,
+) -> Vec<Op> {
+    let value = arguments::value_of(&argument.kind);
+    let taken = |name: &str| tool.arguments.iter().any(|one| one.name == name);
+    let half: String = argument.name.chars().take(argument.name.chars().count() / 2).collect();
+    let near = [format!("{}s", argument.name), format!("x{}", argument.name), half];
+    let near = near.into_iter().filter(|name| !name.is_empty() && !taken(name)).map(|name| {
+        let mut all = rest.clone();
+        all.insert(name, value.clone());
+        call(&tool.name, all.into())
+    });
+    let flat = json!({"name": tool.name, argument.name.as_str(): value});
+    // What is called like a parameter of the request is one.
+    let free = !["name", "arguments", "_meta"].contains(&argument.name.as_str());
+    let flat = (rest.is_empty() && free).then(|| request("tools/call", flat));
+    let refused = |message: Step| {
+        let mut op = middle(context, tool);
+        op.push(arguments::refusal(message, Id::ArgumentsMissing).like("missing-argument"));
+        op
+    };
+    near.chain(flat).map(refused).collect()
 }
 
 /// A call with nothing but what is required, where everything else has a default.

@@ -197,6 +197,13 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
             .without_effect(Id::VolumeOutOfRange);
         Command::Refused(Box::new(message), Id::VolumeOutOfRange)
     };
+    let unknown = || {
+        let message = call("self.mcp_hil.turn_on", json!({}))
+            .answer(Id::CallUnknownToolRefused, Answer::Refused)
+            .without_effect(Id::StatusKept)
+            .like("unknown-tool");
+        Command::Refused(Box::new(message), Id::StatusKept)
+    };
     let all = [
         (mutes, vec![Set(45), Mute, Mute, Mute, Unmute]),
         (mutes, vec![Set(30), Mute, out_of_range(), Unmute]),
@@ -215,7 +222,8 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
         (theme && lights, vec![Brightness(40), Theme("light"), Brightness(60), Theme("dark")]),
         (lamp && lights, vec![Light(true), Brightness(40), Light(false), Brightness(60)]),
         // States, not changes: on twice is on.
-        (lamp, vec![Light(true), Light(false), Light(false), Light(true), Light(true)]),
+        (lamp, vec![Light(true), Light(true), Light(false), Light(false)]),
+        (lamp, vec![Light(true), out_of_range(), Light(false), unknown()]),
         (redials && lamp, vec![Light(true), Redial, Light(false), Redial]),
     ];
     let able = all.into_iter().filter(|(able, _)| *able);

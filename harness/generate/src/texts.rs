@@ -15,6 +15,9 @@ use mcp_hil_scenario::{Answer, Step};
 /// section 9).
 const LENGTHS: [usize; 14] = [31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512];
 
+/// Lengths of the whole text at which larger buffers end.
+const LONGER: [usize; 8] = [1000, 1023, 1024, 1025, 1536, 2047, 2048, 2049];
+
 /// What careless code changes: by writing or reading JSON by hand, by formats, by another encoding, by tidying up.
 const CONTENTS: [&str; 18] = [
     "a   b \t\t c",
@@ -37,23 +40,51 @@ const CONTENTS: [&str; 18] = [
     "x${repeat:\u{1f600}:110}",
 ];
 
+/// Texts without marks, which a tool whose words are known tells as they are: careless code takes them for something
+/// else than a text, or tidies up what is at their ends.
+const BARE: [&str; 17] = [
+    "",
+    " mcp-hil",
+    "mcp-hil ",
+    "mcp-hil\n",
+    "\tmcp-hil",
+    "null",
+    "true",
+    "0",
+    "007",
+    "-1.50",
+    "{\"a\": 1}",
+    "[1, 2]",
+    "mcp-hil;a,b=c&d",
+    "// mcp-hil # $HOME ~",
+    "\u{fffd}\u{e000}\u{f8ff}",
+    "\u{fffe}\u{ffff}",
+    "\"mcp-hil\"",
+];
+
+/// How many inputs an argument takes.
+const KINDS: usize = 4;
+
 /// How many inputs there are.
 pub(super) fn inputs(context: &Context) -> u32 {
-    u32::try_from(2 * strings::arguments(context).count()).unwrap_or(u32::MAX)
+    u32::try_from(KINDS * strings::arguments(context).count()).unwrap_or(u32::MAX)
 }
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     let mut arguments = strings::arguments(context);
-    let Some((tool, argument)) = arguments.nth(number as usize / 2) else {
+    let Some((tool, argument)) = arguments.nth(number as usize / KINDS) else {
         return Just(Vec::new()).boxed();
     };
     let marks = TEXT_BEGINS.len() + TEXT_ENDS.len();
-    let texts: Vec<String> = match number % 2 {
-        0 => CONTENTS.map(str::to_owned).to_vec(),
-        _ => LENGTHS.map(|bytes| format!("${{repeat:x:{}}}", bytes - marks)).to_vec(),
+    let marked = |text: &str| format!("{TEXT_BEGINS}{text}{TEXT_ENDS}");
+    let of_length = |bytes: &usize| marked(&format!("${{repeat:x:{}}}", bytes - marks));
+    let texts: Vec<String> = match number as usize % KINDS {
+        0 => CONTENTS.map(marked).to_vec(),
+        1 => LENGTHS.iter().map(of_length).collect(),
+        2 => BARE.map(str::to_owned).to_vec(),
+        _ => LONGER.iter().map(of_length).collect(),
     };
-    let said = texts.iter().map(|text| {
-        let text = format!("{TEXT_BEGINS}{text}{TEXT_ENDS}");
+    let said = texts.into_iter().map(|text| {
         call(&tool, object(&argument, text.into()).into())
             .answer(Id::ArgumentsStringHostile, Answer::Any)
     });

@@ -74,6 +74,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         "The WebSocket handshake has a different Device-Id than the request for the configuration."
         => defect()
             .headers(|headers| each_header(headers, "Device-Id", |id| *id = OTHER_MAC.into()));
+    "bootstrap-other-client":
+        "The WebSocket handshake has a different Client-Id than the request for the configuration."
+        => defect().headers(|headers| each_header(headers, "Client-Id", |id| {
+            *id = "0b5c7a52-0000-4000-8000-000000000003".into();
+        }));
+    "bootstrap-user-agent-bare": "User-Agent names the board without a version."
+        => header("User-Agent", "bread-compact-wifi");
+    "bootstrap-user-agent-versionless": "User-Agent ends with the slash before the version."
+        => header("User-Agent", "bread-compact-wifi/");
+    "bootstrap-activation-2-without-serial":
+        "Activation-Version is 2, and the device has no serial number."
+        => header("Activation-Version", "2");
     "bootstrap-other-version":
         "serverInfo has a different version than the request for the configuration."
         => defect()

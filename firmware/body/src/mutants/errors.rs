@@ -54,6 +54,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => when(lacks_name).error(|error| error["code"] = json!(-32603));
     "missing-name-32601": "A call without tool name gets the code of unknown methods."
         => when(lacks_name).error(|error| error["code"] = json!(-32601));
+    "error-completion-panics": "A request for completions is handed to a part that there is not."
+        => texts(|text| text.contains("\"completion/complete\""), Act::Panic);
+    "error-log-level-silent": "A request for a level of the log is obeyed and not answered."
+        => method("logging/setLevel").unanswered();
 };
 
 fn is_unknown(request: &Request) -> bool {

@@ -1,5 +1,6 @@
 //! Defects of the framing of binary messages, whose version the configuration chooses.
 
+use crate::platform::Frame;
 use crate::rows::prelude::*;
 
 /// Length of the header of version 2: version u16, type u16, reserved u32, timestamp u32, size u32.
@@ -29,6 +30,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             |frame| frame.len() > HEADER_3 && size_3(frame) < rest(frame, HEADER_3),
             Act::Hang,
         );
+    "framing-2-size-of-all": "The size in the version 2 header of audio is that of the whole frame."
+        => sounds(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 18, 0x58, 1]);
+    "framing-2-version-1": "The version 2 header of audio says version 1."
+        => sounds(2, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 2, 0x58, 1]);
+    "framing-3-bare": "In version 3 audio is sent without its header."
+        => sounds(3, &[0x58, 1, 2, 3, 4, 5]);
     "framing-version-ignored":
         "The version in the configuration is ignored: the device says 1."
         => defect()
@@ -50,6 +57,16 @@ fn frames(version: u8, is_such: fn(&[u8]) -> bool, act: Act) -> Defect {
         if in_use(hands) == version && is_such(frame) {
             hands.act(act.clone());
         }
+    })
+}
+
+/// Sends such a frame before each answer while a version of the framing is in use.
+fn sounds(version: u8, frame: &'static [u8]) -> Defect {
+    defect().on_answer_text(move |_, _, hands| {
+        if !hands.over_mqtt() && in_use(hands) == version {
+            hands.act(Act::Send(Frame::Binary(frame.to_vec())));
+        }
+        Flow::Pass
     })
 }
 

@@ -21,6 +21,27 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => refused(|params| {
             params.get("protocolVersion").is_some_and(|asked| asked != "2024-11-05")
         });
+    "initialize-instructions-number": "The instructions for the client are a number."
+        => results(|result| result["instructions"] = json!(7));
+    "initialize-logging-true": "The capability of logging is true instead of an object."
+        => results(|result| result["capabilities"]["logging"] = json!(true));
+    "initialize-logging-claimed": "A capability of logging is claimed that there is not."
+        => results(|result| result["capabilities"]["logging"] = json!({}));
+    "initialize-version-changes": "From the fourth time on the name of the device is another." => {
+        let mut times = 0;
+        results(move |result| {
+            times += 1;
+            if times > 3 {
+                result["serverInfo"]["name"] = json!("unnamed");
+            }
+        })
+    };
+    "initialize-vision-token-number-panics": "A token for pictures that is a number is copied as text."
+        => defect().on_method("initialize", |payload, hands| {
+            let vision = &get(payload, "params")["capabilities"]["vision"];
+            let is_number = vision["url"].is_string() && vision["token"].is_number();
+            act_if(is_number, Act::Panic, hands)
+        });
     "initialize-tools-missing": "The capabilities do not name tools."
         => results(|result| result["capabilities"] = json!({}));
     "initialize-tools-true": "The capability of tools is true instead of an object."

@@ -43,6 +43,35 @@ pub(super) const MUTANTS: &[Row] = rows! {
             core::mem::replace(&mut cancelled, method_of(payload) == CANCELLED)
         })
     };
+    "notification-cancelled-remembered":
+        "A request whose id was cancelled before it came is not answered." => {
+        let mut cancelled = Vec::new();
+        payloads_lost(move |payload| {
+            if method_of(payload) == CANCELLED {
+                cancelled.push(get(payload, "params")["requestId"].clone());
+            }
+            payload.get("id").is_some_and(|id| cancelled.contains(id))
+        })
+    };
+    "notification-progress-panics": "Progress of a request that there is not reads a null pointer."
+        => without_id(
+            |method| method == "notifications/progress",
+            |hands| hands.act(Act::Panic),
+        );
+    "notification-list-changed-hangs": "News of other tools makes the device wait for their list."
+        => without_id(
+            |method| method == "notifications/tools/list_changed",
+            |hands| hands.act(Act::Hang),
+        );
+    "notification-call-carried-out": "What follows `notifications/` is carried out like a request." => {
+        payloads(|payload| {
+            if method_of(payload) == "notifications/tools/call" && !payload.contains_key("id") {
+                payload.insert("method".into(), json!("tools/call"));
+                payload.insert("id".into(), json!(STAND_IN));
+            }
+        })
+        .on_answer(|_, payload, _| drop_if(is_own(payload)))
+    };
     "call-without-id-answered": "A call without id is executed and answered with id null."
         => with_own_id(|answer| {
             if is_own(answer) {
@@ -87,6 +116,43 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => sent(|payload| payload["params"] = json!(["listening", "speaking"]));
     "device-notification-params-null": "The parameters of the device's notifications are null."
         => sent(|payload| payload["params"] = Value::Null);
+    "device-progress-unasked": "Each call is followed by progress, whether somebody asked for it or not."
+        => calls().with_answer_by(|_, hands| hands.send_payload(&json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/progress",
+            "params": {"progressToken": "mcp", "progress": 1},
+        })));
+    "device-progress-late": "The last progress of a call comes after its answer." => {
+        defect().on_answer(|cause, payload, hands| {
+            let token = &cause.params()["_meta"]["progressToken"];
+            if token.is_number() {
+                hands.send_payload(payload);
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0",
+                    "method": "notifications/progress",
+                    "params": {"progressToken": token, "progress": 1},
+                }));
+                return Flow::Drop;
+            }
+            Flow::Pass
+        })
+    };
+    "device-progress-text": "How far a call has come is told as text."
+        => defect().on_answer(|cause, _, hands| {
+            let token = &cause.params()["_meta"]["progressToken"];
+            if token.is_number() {
+                let params = json!({"progressToken": token, "progress": "1"});
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/progress", "params": params,
+                }));
+            }
+            Flow::Pass
+        });
+    "device-message-level-unknown": "A message for the log has a level that MCP does not know."
+        => sent(|payload| {
+            payload["method"] = json!("notifications/message");
+            payload["params"] = json!({"level": "verbose", "data": "state changed"});
+        });
     "device-notification-bare": "The device's notifications are sent without the envelope."
         => notifications(|envelope, _| *envelope = envelope["payload"].take());
     "device-notification-array": "The device's notifications are sent as a batch of one."

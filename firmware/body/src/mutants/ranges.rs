@@ -25,6 +25,16 @@ pub(super) const TEXTS: &[Row] = rows! {
         => shown(|text| *text = text.replace("e\u{301}", "\u{e9}"));
     "text-direction-lost": "Marks of direction are dropped from a text."
         => shown(|text| text.retain(|c| !('\u{202a}'..='\u{202e}').contains(&c)));
+    "text-cut-at-256": "Of a text no more than 256 bytes are told."
+        => shown(|text| text.truncate(text.floor_char_boundary(256)));
+    "text-cut-at-1024": "Of a text no more than 1024 bytes are told."
+        => shown(|text| text.truncate(text.floor_char_boundary(1024)));
+    "text-trimmed": "Blanks at the ends of a text are dropped."
+        => shown(|text| *text = format!("shown: {}", text.trim_start_matches("shown: ").trim()));
+    "text-null-is-empty": "The text `null` is read as none."
+        => shown(|text| if text == "shown: null" { *text = "shown: ".to_string(); });
+    "text-number-read": "A text of digits is read as a number."
+        => shown(|text| *text = text.replace("shown: 007", "shown: 7"));
     "text-line-ends": "Line ends of two characters become one."
         => shown(|text| *text = text.replace("\r\n", "\n"));
     "text-lower-case": "A text is told in lower case." => shown(|text| *text = text.to_lowercase());
@@ -76,6 +86,29 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 arguments["channel"] = json!(999);
             }
         });
+    "argument-flat-taken": "A value beside the arguments is taken where they are absent."
+        => defect().on_call(|params, _| {
+            let value = params.get("brightness").cloned();
+            if params["name"] == BRIGHTNESS
+                && let (None, Some(value)) = (params.get("arguments"), value)
+            {
+                params["arguments"] = json!({"brightness": value});
+            }
+        });
+    "argument-name-begins-taken": "The beginning of an argument's name is taken for it."
+        => calls_of(BRIGHTNESS, |arguments| {
+            if let Some(value) = arguments.get("brigh").cloned() {
+                arguments["brightness"] = value;
+            }
+        });
+    "argument-unknown-overwrites": "Of two numbers the one under an unknown name counts."
+        => calls_of(SET, |arguments| {
+            if let Some(value) = arguments.get("mcpHilOther").filter(|it| it.is_number()).cloned()
+                && arguments.get("volume").is_some()
+            {
+                arguments["volume"] = value;
+            }
+        });
     "argument-required-needlessly": "The schema requires the speed of the fan, the device does not."
         => schema(SPEED, |schema| {
             schema["required"] = json!(["speed"]);
@@ -96,6 +129,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
 pub(super) const LIST: &[Row] = rows! {
     "list-property-type-missing": "An argument has no type."
         => schema(CHANNEL, |schema| remove(&mut schema["properties"]["channel"], "type"));
+    "list-range-empty": "The least channel is above the greatest."
+        => schema(CHANNEL, |schema| schema["properties"]["channel"]["minimum"] = json!(100_000));
     "list-property-empty": "The schema of an argument is empty."
         => schema("self.note.write", |schema| schema["properties"]["text"] = json!({}));
 };

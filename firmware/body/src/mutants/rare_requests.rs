@@ -16,6 +16,23 @@ pub(super) const LIST: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "cursor-lost-after-call": "After a call of a tool no cursor is known any more." => {
+        let mut known = true;
+        defect().on_payload(move |payload, hands| {
+            let cursor = get(payload, "params").get("cursor").is_some_and(|it| it != "");
+            match get(payload, "method").as_str() {
+                Some("tools/call") => known = false,
+                Some("tools/list") if !cursor => known = true,
+                Some("tools/list") if !known => {
+                    let refusal = error(get(payload, "id"), -32602, "Unknown cursor");
+                    hands.send_payload(&refusal);
+                    return Flow::Drop;
+                }
+                _ => {}
+            }
+            Flow::Pass
+        })
+    };
     "cursor-third-time-short":
         "A page that is requested three times in a row has one tool fewer the third time." => {
         let mut last = (String::new(), 0);
@@ -29,6 +46,11 @@ pub(super) const LIST: &[Row] = rows! {
             }
         })
     };
+    "cursor-null-unanswered": "tools/list with the cursor null is not answered."
+        => payloads_lost(|payload| {
+            get(payload, "method") == "tools/list"
+                && get(payload, "params").get("cursor").is_some_and(Value::is_null)
+        });
     "list-extra-params-refused":
         "tools/list with a parameter that the device does not know is refused."
         => defect().on_method("tools/list", |payload, hands| {

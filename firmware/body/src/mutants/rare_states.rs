@@ -39,6 +39,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "light-on-toggles": "turn_on switches a light off that is on."
+        => defect().on_call(|params, hands| {
+            if params["name"] == "self.led.turn_on" && hands.device.board_mut().light.on {
+                params["name"] = json!("self.led.turn_off");
+            }
+        });
+    "unknown-tool-switches-light": "A call of a tool that there is not switches the light off."
+        => defect().on_call(|params, hands| {
+            if hands.tool_of(params).is_none() {
+                hands.device.board_mut().light.on = false;
+            }
+        });
     "light-off-toggles": "turn_off switches a light on that is off."
         => defect().on_call(|params, hands| {
             if params["name"] == "self.led.turn_off" && !hands.device.board_mut().light.on {

@@ -28,6 +28,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.len() > 32 << 10 && depth(text) < 40, Act::Hang);
     "long-string-panics": "A message above 32 kB is copied to the stack."
         => texts(|text| text.len() > 32 << 10 && depth(text) < 40, Act::Panic);
+    "long-argument-panics": "An argument above 32 kB is copied to the stack."
+        => texts(|text| text.len() > 32 << 10 && text.contains("\"arguments\":{\""), Act::Panic);
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
     "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."
@@ -59,6 +61,19 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.contains("\"type\":[[["), Act::Hang);
     "value-emotion-array-panics": "An array for an argument of a tool that shows a text is read as text."
         => texts(|text| text.contains(".show_message") && text.contains("\"emotion\":["), Act::Panic);
+    "value-stt-text-null-panics": "What was heard is copied as text when it is null."
+        => texts(|text| text.contains("\"stt\"") && text.contains("\"text\":null"), Act::Panic);
+    "value-emotion-missing-panics": "An emotion is copied as text where there is none."
+        => texts(|text| text.contains("\"llm\"") && !text.contains("\"emotion\""), Act::Panic);
+    "value-tts-state-number-hangs": "A state of speech that is a number is waited for."
+        => texts(|text| text.contains("\"tts\"") && text.contains("\"state\":0"), Act::Hang);
+    "value-alert-object-panics": "The message of an alert that is an object is copied as text."
+        => texts(|text| text.contains("\"alert\"") && text.contains("\"message\":{"), Act::Panic);
+    "value-system-command-array-disconnects": "A command that is an array ends the connection."
+        => texts(
+            |text| text.contains("\"system\"") && text.contains("\"command\":["),
+            Act::Disconnect,
+        );
     "number-digits-hang": "A number of more than 30 digits is converted in an endless loop."
         => texts(|text| digits_in_a_row(text) > 30, Act::Hang);
     "surrogate-panics": "A lone surrogate escape is decoded beyond the end of the string."

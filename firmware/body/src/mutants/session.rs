@@ -157,7 +157,45 @@ pub(super) const MUTANTS: &[Row] = rows! {
             })
             .disconnected(move |_| hellos.set(0))
     };
+    "session-hello-without-id-panics":
+        "The device crashes on a second hello that names no session."
+        => second_hello(|hello| hello.get("session_id").is_none(), Act::Panic);
+    "session-hello-without-audio-panics":
+        "The device crashes on a second hello without audio parameters."
+        => second_hello(|hello| hello.get("audio_params").is_none(), Act::Panic);
+    "session-hello-bare-hangs":
+        "A second hello that has neither session nor audio parameters hangs the device."
+        => second_hello(
+            |hello| hello.get("session_id").or(hello.get("audio_params")).is_none(),
+            Act::Hang,
+        );
+    "listen-state-unknown": "After speech the device listens again, in a state that no document has."
+        => listens_after_speech(|session| {
+            format!(r#"{{"session_id":{session},"type":"listen","state":"started","mode":"auto"}}"#)
+        });
+    "listen-mode-number": "After speech the device listens again, in a mode that is a number."
+        => listens_after_speech(|session| {
+            format!(r#"{{"session_id":{session},"type":"listen","state":"start","mode":1}}"#)
+        });
+    "listen-state-missing": "After speech the device listens again, and names no state."
+        => listens_after_speech(|session| {
+            format!(r#"{{"session_id":{session},"type":"listen","mode":"auto"}}"#)
+        });
+    "abort-reason-number": "After speech the device sends an abort whose reason is a number."
+        => listens_after_speech(|session| {
+            format!(r#"{{"session_id":{session},"type":"abort","reason":1}}"#)
+        });
 };
+
+/// Does something when a hello of this kind arrives that is not the first of its connection.
+fn second_hello(is_such: fn(&Map<String, Value>) -> bool, act: Act) -> Defect {
+    let [hellos, lost] = shared(0);
+    arriving("hello", move |envelope, hands| {
+        hellos.set(hellos.get() + 1);
+        act_if(hellos.get() > 1 && is_such(envelope), act.clone(), hands)
+    })
+    .disconnected(move |_| lost.set(0))
+}
 
 /// Some MCP messages carry the session id of the first connection.
 fn stale_where(is_such: fn(&Value) -> bool) -> Defect {

@@ -12,10 +12,15 @@ use mcp_hil_core::wire::{Frame, as_integer};
 /// Longest part of a body that evidence shows, in characters.
 const SHOWN: usize = 200;
 
+/// The headers by which a device says which one it is, and the requirement that each stays the same.
+const IDENTITY: [(&str, Id); 2] =
+    [("device-id", Id::BootstrapSameDevice), ("client-id", Id::BootstrapSameClient)];
+
 /// What the last configuration request said, until it is compared with what comes later.
 #[derive(Debug, Default)]
 pub(crate) struct Bootstrap {
-    device_id: Option<String>,
+    /// Device-Id and Client-Id, each until it was compared.
+    identity: [Option<String>; 2],
     version: Option<String>,
     /// The version of the framing of binary messages that the device was told; it is a setting, and
     /// stays until it is told another.
@@ -42,7 +47,7 @@ impl Bootstrap {
         if !post || !whole {
             return;
         }
-        self.device_id = exchange.header("device-id").map(str::to_owned);
+        self.identity = IDENTITY.map(|(name, _)| exchange.header(name).map(str::to_owned));
         self.binary_version = exchange.binary_version.or(self.binary_version);
         judge_headers(exchange, seq, sink);
         let body = match &exchange.body {
@@ -78,14 +83,16 @@ impl Bootstrap {
                 evidence(expected, format!("Protocol-Version: {version}"), seq)
             });
         }
-        let Some(now) = headers.get("device-id") else {
-            return;
-        };
-        if let Some(then) = self.device_id.take() {
-            sink.test_once(Id::BootstrapSameDevice, then.eq_ignore_ascii_case(now), || {
-                let expected = format!("the Device-Id of the configuration request, {then}");
-                evidence(expected, format!("Device-Id {now}"), seq)
-            });
+        for (then, (name, requirement)) in self.identity.iter_mut().zip(IDENTITY) {
+            let Some(now) = headers.get(name) else {
+                continue;
+            };
+            if let Some(then) = then.take() {
+                sink.test_once(requirement, then.eq_ignore_ascii_case(now), || {
+                    let expected = format!("the {name} of the configuration request, {then}");
+                    evidence(expected, format!("{name} {now}"), seq)
+                });
+            }
         }
     }
 
@@ -111,12 +118,21 @@ fn judge_headers(exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
         media_type.trim().eq_ignore_ascii_case("application/json")
     };
     let there = |value: &str| !value.trim().is_empty();
+    let two_parts = |value: &str| {
+        let parts = value.split_once('/');
+        parts.is_some_and(|(board, version)| there(board) && there(version))
+    };
     type Rule<'a> = (&'static str, Id, &'static str, &'a dyn Fn(&str) -> bool);
     let rules: [Rule<'_>; 6] = [
         ("device-id", Id::BootstrapDeviceId, "not empty", &there),
         ("client-id", Id::BootstrapClientId, "not empty", &there),
         ("content-type", Id::BootstrapContentType, "application/json", &json),
-        ("user-agent", Id::BootstrapUserAgent, "not empty", &there),
+        (
+            "user-agent",
+            Id::BootstrapUserAgent,
+            "board and version, with a slash between",
+            &two_parts,
+        ),
         ("activation-version", Id::BootstrapActivationVersion, "1 or 2", &|value| {
             matches!(value, "1" | "2")
         }),
@@ -130,6 +146,13 @@ fn judge_headers(exchange: &HttpExchange, seq: u64, sink: &mut Sink) {
                 value.map_or_else(|| "absent".to_owned(), |value| format!("`{value}`")),
                 seq,
             )
+        });
+    }
+    if exchange.header("activation-version") == Some("2") {
+        let number = exchange.header("serial-number");
+        sink.test_once(Id::BootstrapSerialNumber, number.is_some_and(there), || {
+            let received = number.map_or_else(|| "absent".to_owned(), |value| format!("`{value}`"));
+            evidence("a header serial-number with Activation-Version 2", received, seq)
         });
     }
 }

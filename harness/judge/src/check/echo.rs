@@ -1,10 +1,14 @@
 //! Texts that a tool gives back: what stands between two marks in an argument comes back between them.
 //!
 //! A tool may give back nothing, or the beginning of a text: then no second mark comes. It may give the text back inside
-//! of JSON, or quoted in another way.
+//! of JSON, or quoted in another way. One that has given back a text as a whole does not end another in its midst
+//! without a word. Where the words around it are always the same, texts without marks are compared, too.
+
+use std::collections::BTreeMap;
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::conversation::{TEXT_BEGINS, TEXT_ENDS};
+use mcp_hil_core::obligation::Owes;
 use serde_json::{Map, Value};
 
 use super::answer::proof;
@@ -12,31 +16,140 @@ use super::log::view;
 use super::pending::Open;
 use super::sink::Sink;
 
-/// Judges the answer to a call. Gives whether the tool gives texts back.
-pub(super) fn judge(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) -> bool {
-    if open.duty.tool.is_none() || !open.text.contains(TEXT_BEGINS) {
-        return false;
+/// How often a tool has to have given back a text with the same words around it before they are taken for its own.
+const STEADY: usize = 8;
+
+/// Most bytes of a text that is compared as a whole: what is longer may be shortened.
+const WHOLE: usize = 512;
+
+/// The tools that have given back a text as a whole, and the words that each puts around it.
+#[derive(Debug, Default)]
+pub(super) struct Echoes(BTreeMap<String, Words>);
+
+/// What stands before and behind a text that is given back.
+#[derive(Debug)]
+struct Words {
+    around: (String, String),
+    /// How often they were these; none once they were others.
+    times: Option<usize>,
+}
+
+impl Echoes {
+    /// Whether any tool gives texts back.
+    pub(super) fn is_any(&self) -> bool {
+        !self.0.is_empty()
     }
-    let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
-    let arguments = envelope.pointer("/payload/params/arguments").and_then(Value::as_object);
-    let view = view(payload);
-    let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
-    let is_done = view.get("outcome").is_some_and(|outcome| outcome == "done");
-    let mut texts = arguments.into_iter().flat_map(Map::values).filter_map(Value::as_str);
-    let (Some(sent), Some(received)) = (texts.find_map(between), between(text)) else {
-        return false;
-    };
-    // Another way to quote than that of JSON is not known here.
-    let backslashes = |text: &str| text.matches('\\').count();
-    let quoted = serde_json::from_str::<String>(&format!("\"{received}\""));
-    let holds = received == sent || quoted.is_ok_and(|unquoted| unquoted == sent);
-    let is_known = holds || backslashes(received) <= backslashes(sent);
-    if is_done && is_known {
-        sink.test(Id::ArgumentsStringEcho, holds, || {
-            proof(&format!("`{sent}` between the marks, as it was sent"), payload, Some(open), seq)
+
+    /// Judges the answer to a call.
+    pub(super) fn judge(
+        &mut self,
+        seq: u64,
+        payload: &Map<String, Value>,
+        open: &Open,
+        sink: &mut Sink,
+    ) {
+        let Some(tool) = &open.duty.tool else {
+            return;
+        };
+        let is_marked = open.text.contains(TEXT_BEGINS);
+        if open.duty.owes != Owes::Answer || !(is_marked || self.0.contains_key(tool)) {
+            return;
+        }
+        let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
+        let arguments = envelope.pointer("/payload/params/arguments").and_then(Value::as_object);
+        let view = view(payload);
+        let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
+        if view.get("outcome").is_none_or(|outcome| outcome != "done") {
+            return;
+        }
+        let arguments: Vec<&Value> = arguments.into_iter().flat_map(Map::values).collect();
+        if !is_marked {
+            if let [Value::String(sent)] = arguments[..] {
+                self.judge_whole(tool, sent, text, (payload, open, seq), sink);
+            }
+            return;
+        }
+        let mut texts = arguments.into_iter().filter_map(Value::as_str);
+        let Some(sent) = texts.find_map(between) else {
+            return;
+        };
+        let Some(received) = between(text) else {
+            if self.0.contains_key(tool) && is_cut(sent, text) {
+                sink.test(Id::ArgumentsStringEcho, false, || {
+                    proof("the whole text, as of shorter ones", payload, Some(open), seq)
+                });
+            }
+            return;
+        };
+        // Another way to quote than that of JSON is not known here.
+        let backslashes = |text: &str| text.matches('\\').count();
+        let holds = is_same(received, sent);
+        if holds || backslashes(received) <= backslashes(sent) {
+            sink.test(Id::ArgumentsStringEcho, holds, || {
+                let expected = format!("`{sent}` between the marks, as it was sent");
+                proof(&expected, payload, Some(open), seq)
+            });
+        }
+        if holds {
+            self.learn(tool, around(text));
+        }
+    }
+
+    /// Judges a text without marks, of a tool that is known to tell it, and how.
+    fn judge_whole(
+        &self,
+        tool: &str,
+        sent: &str,
+        text: &str,
+        (payload, open, seq): (&Map<String, Value>, &Open, u64),
+        sink: &mut Sink,
+    ) {
+        let steady = |words: &&Words| words.times.is_some_and(|times| times >= STEADY);
+        let Some(Words { around: (before, behind), .. }) = self.0.get(tool).filter(steady) else {
+            return;
+        };
+        if sent.len() > WHOLE || sent.contains('\0') {
+            return;
+        }
+        let told = text.strip_prefix(before.as_str());
+        let told = told.and_then(|rest| rest.strip_suffix(behind.as_str()));
+        sink.test(Id::ArgumentsStringEcho, told.is_some_and(|told| is_same(told, sent)), || {
+            let expected = format!("`{sent}`, as it was sent, and in the words for other texts");
+            proof(&expected, payload, Some(open), seq)
         });
     }
-    is_done
+
+    fn learn(&mut self, tool: &str, around: (String, String)) {
+        let words = self
+            .0
+            .entry(tool.to_owned())
+            .or_insert_with(|| Words { around: around.clone(), times: Some(0) });
+        let same = words.around == around;
+        words.times = words.times.filter(|_| same).map(|times| times + 1);
+    }
+}
+
+/// Whether a text was told as it is, or quoted as in JSON.
+fn is_same(told: &str, sent: &str) -> bool {
+    let quoted = || serde_json::from_str::<String>(&format!("\"{told}\""));
+    told == sent || quoted().is_ok_and(|unquoted| unquoted == sent)
+}
+
+/// What stands around the marks and what is between them.
+fn around(text: &str) -> (String, String) {
+    let before = text.split_once(TEXT_BEGINS).map_or("", |(before, _)| before);
+    let behind = text.rsplit_once(TEXT_ENDS).map_or("", |(_, behind)| behind);
+    (before.to_owned(), behind.to_owned())
+}
+
+/// Whether a text ends in the midst of what stood between the marks.
+fn is_cut(sent: &str, text: &str) -> bool {
+    let Some((_, rest)) = text.split_once(TEXT_BEGINS) else {
+        return false;
+    };
+    // A character may have been cut, too.
+    let rest = rest.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    !rest.is_empty() && format!("{sent}{TEXT_ENDS}").starts_with(rest)
 }
 
 /// What stands between the marks, if each is there once.
@@ -52,6 +165,17 @@ fn between(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[rstest]
+    #[case("shown: mcp-hil-from abc", true)]
+    #[case("shown: mcp-hil-from abc\u{fffd}", true)]
+    #[case("shown: mcp-hil-from abc...", false)]
+    #[case("mcp-hil-from", false)]
+    #[case("mcp-hil-fr", false)]
+    #[case("true", false)]
+    fn an_end_in_the_midst_is_seen(#[case] text: &str, #[case] cut: bool) {
+        assert_eq!(is_cut("abcdef ", text), cut);
+    }
 
     #[rstest]
     #[case("shown: mcp-hil-from a mcp-hil-to", Some("a"))]

@@ -47,6 +47,8 @@ pub(crate) struct LinkState {
     own_fault: bool,
     /// The last message of the harness under another session id, and that id.
     elsewhere: Option<(String, String)>,
+    /// A further hello of the harness named no session: the device may name none from then on.
+    unnamed: bool,
     /// The harness dropped the link and has not restarted the target since.
     dropped: bool,
     /// The harness has closed the link with a Close frame, or is about to.
@@ -61,6 +63,11 @@ impl LinkState {
         self.number
     }
 
+    /// The version of the binary framing that the device named in the headers of this link.
+    pub(crate) fn protocol_version(&self) -> Option<&str> {
+        self.protocol_version.as_deref()
+    }
+
     /// The session id that the harness gave on this link.
     pub(crate) fn session(&self) -> &str {
         &self.session_id
@@ -68,6 +75,7 @@ impl LinkState {
 
     /// A message went out, perhaps under another session id, which the device must not take over.
     pub(crate) fn sent(&mut self, text: &str) {
+        self.unnamed |= text.contains("\"hello\"") && !text.contains("\"session_id\"");
         let names_ours = || text.contains(&format!("\"session_id\":\"{}\"", self.session_id));
         if text.contains("\"session_id\"") && !names_ours() {
             let envelope: Option<Map<String, Value>> = serde_json::from_str(text).ok();
@@ -329,7 +337,9 @@ impl LinkState {
             return;
         }
         let got = envelope.get("session_id");
-        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        let nameless = got.and_then(Value::as_str).is_none_or(str::is_empty);
+        let right =
+            got.and_then(Value::as_str) == Some(&self.session_id) || self.unnamed && nameless;
         // A wrong one may have been on its way before the device knew the session.
         if self.own_fault || !(right || self.knows_session) {
             return;
@@ -383,7 +393,9 @@ impl LinkState {
             return;
         }
         let got = envelope.get("session_id");
-        let right = got.and_then(Value::as_str) == Some(&self.session_id);
+        let nameless = got.and_then(Value::as_str).is_none_or(str::is_empty);
+        let right =
+            got.and_then(Value::as_str) == Some(&self.session_id) || self.unnamed && nameless;
         let stale = self.is_stale(got);
         if !self.earlier_sessions.is_empty() && !self.session_checked {
             self.session_checked = true;

@@ -460,6 +460,16 @@ fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
         evidence(format!("a `type` of the argument `{name}`"), received(), seq)
     });
     for (name, property) in properties.into_iter().flatten() {
+        let bound = |name: &str| property.get(name).and_then(Value::as_f64);
+        if let (Some(least), Some(greatest)) = (bound("minimum"), bound("maximum")) {
+            sink.test(Id::ListRangeNotEmpty, least <= greatest, || {
+                evidence(
+                    format!("a minimum of `{name}` that is not above its maximum"),
+                    property.to_string(),
+                    seq,
+                )
+            });
+        }
         if let Some(default) = property.get("default") {
             sink.test(Id::ListDefaultValid, obeys(default, property), || {
                 evidence(

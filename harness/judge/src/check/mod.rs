@@ -18,11 +18,13 @@ mod handshake;
 mod kept;
 mod listing;
 mod log;
+mod members;
 mod memory;
 mod merged;
 mod message;
 mod mqtt;
 mod observe;
+mod own;
 mod pace;
 mod past;
 mod pending;
@@ -142,13 +144,13 @@ pub struct Judge {
     unmatched: Vec<Unmatched>,
     refusals: refusal::Refusals,
     made_up: refusal_text::MadeUp,
-    /// A tool gives back the text that it is given.
-    echoes: bool,
+    echoes: echo::Echoes,
     link: handshake::LinkState,
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     controls: control::Controls,
     lists: listing::Lists,
+    claims: members::Claims,
     kept: kept::Kept,
     bootstrap: bootstrap::Bootstrap,
     vision: vision::Vision,
@@ -283,7 +285,10 @@ impl Judge {
             ("token", self.token_given),
             ("channel", self.channel.has_heard()),
             ("memory", self.console.watches_memory()),
-            ("echo", self.echoes),
+            ("echo", self.echoes.is_any()),
+            ("claims", self.claims.has_more()),
+            ("progress", self.claims.has_progress()),
+            ("listen", ["listen", "abort"].iter().any(|kind| self.kinds.contains(*kind))),
             ("console.boot", self.lists.saw_boot()),
         ]
         .into_iter()

@@ -109,6 +109,16 @@ impl PendingRequests {
         self.open.values().find(|open| open.seq == seq)
     }
 
+    /// Whether a request that waits for its answer gave this token for progress.
+    pub(crate) fn has_token(&self, token: &Value) -> bool {
+        let asked = |open: &Open| {
+            let sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
+            sent.pointer("/payload/params/_meta/progressToken").map(id_key)
+        };
+        let mut open = self.open.values().filter(|open| open.text.contains("\"progressToken\""));
+        open.any(|open| asked(open) == Some(id_key(token)))
+    }
+
     /// Forgets, at the end of a case, what only that case could use: messages without id, and
     /// the oldest ones when very many never got an answer.
     pub(crate) fn end_case(&mut self) {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::pending::{Found, Open, Reuse};
 use super::sink::evidence;
 use super::unmatched::Unmatched;
-use super::{Judge, KINDS_REMEMBERED, Seen, answer, echo, message, mqtt};
+use super::{Judge, KINDS_REMEMBERED, Seen, answer, message, mqtt, own};
 
 impl Judge {
     pub(super) fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
@@ -106,6 +106,7 @@ impl Judge {
             mqtt::judge_publish(&mut self.sink);
         }
         message::judge_frame(seq, frame, inbound, &mut self.sink);
+        own::judge_framing(self.link.protocol_version(), frame, seq, &mut self.sink);
         let Some(message) = inbound.message() else {
             let id = match inbound {
                 Inbound::NotUtf8 { id } | Inbound::NotJson { id, .. } => id.clone(),
@@ -123,6 +124,7 @@ impl Judge {
             self.link.goodbye(None);
         }
         self.link.own_message(&message.envelope, seq, &mut self.sink);
+        own::judge_members(&message.envelope, seq, &mut self.sink);
         if message.kind() != Some("mcp") {
             self.channel.unsettled();
             let unknown = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
@@ -155,6 +157,7 @@ impl Judge {
                 message::judge_version(seq, payload, &mut self.sink);
                 self.notified |= !payload.contains_key("id");
                 message::judge_device_call(seq, payload, &mut self.sink);
+                self.claims.notified(payload, &self.pending, seq, &mut self.sink);
                 self.reply = outbound::reply(payload);
                 if self.reply.is_some() { Seen::Asked } else { Seen::Other }
             }
@@ -216,7 +219,7 @@ impl Judge {
         answer::judge_shape(seq, payload, Some(open), &mut self.sink);
         answer::judge_owed(seq, payload, open, &mut self.sink);
         self.made_up.judge(seq, payload, open, &mut self.sink);
-        self.echoes |= echo::judge(seq, payload, open, &mut self.sink);
+        self.echoes.judge(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }
@@ -238,6 +241,7 @@ impl Judge {
             });
         }
         self.lists.answered(seq, payload, open, &mut self.sink);
+        self.claims.answered(seq, payload, open, &mut self.sink);
         self.vision.answered(open.seq);
         if let Some(exercised) = exercised {
             self.sink.exercised = exercised;

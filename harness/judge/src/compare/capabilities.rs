@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 20] = [
+const OF_THE_DEVICE: [&str; 21] = [
     "tools",
     "pages",
     "user-tools",
@@ -22,6 +22,7 @@ const OF_THE_DEVICE: [&str; 20] = [
     "mute",
     "brightness",
     "theme",
+    "lamp",
     "nullary",
     "integer",
     "integer.state",
@@ -138,7 +139,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 14] = [
+    const NEVER: [&str; 17] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -153,6 +154,9 @@ mod tests {
         "memory",
         "linger",
         "echo",
+        "claims",
+        "progress",
+        "listen",
     ];
 
     /// A new capability is compared, or there is a reason why not.

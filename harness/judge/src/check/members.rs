@@ -1,0 +1,225 @@
+//! Optional members of results and of the device's notifications: where they are there, they have the type that MCP's
+//! schema gives them. What the device claims in `initialize` holds later.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::wire::as_integer;
+use serde_json::{Map, Value};
+
+use super::answer::proof;
+use super::pending::{Open, PendingRequests};
+use super::sink::{Sink, evidence};
+
+/// What a value has to be, in words and by the eye.
+type Form = (&'static str, fn(&Value) -> bool);
+
+const OBJECT: Form = ("an object", Value::is_object);
+const STRING: Form = ("a string", Value::is_string);
+const BOOLEAN: Form = ("a boolean", Value::is_boolean);
+const ROLES: Form = ("an array of \"user\" and \"assistant\"", |value| {
+    let is_role = |role: &Value| role == "user" || role == "assistant";
+    value.as_array().is_some_and(|roles| roles.iter().all(is_role))
+});
+const PRIORITY: Form = ("a number from 0 to 1", |value| {
+    value.as_f64().is_some_and(|priority| (0.0..=1.0).contains(&priority))
+});
+
+/// Optional members of results by method (MCP 2024-11-05, schema); `*` is each item of an array.
+const MEMBERS: [(&str, &str, Form); 17] = [
+    ("", "_meta", OBJECT),
+    ("initialize", "instructions", STRING),
+    ("initialize", "capabilities/experimental", OBJECT),
+    ("initialize", "capabilities/logging", OBJECT),
+    ("initialize", "capabilities/prompts", OBJECT),
+    ("initialize", "capabilities/resources", OBJECT),
+    ("tools/list", "tools/*/annotations", OBJECT),
+    ("tools/list", "tools/*/title", STRING),
+    ("tools/list", "tools/*/annotations/title", STRING),
+    ("tools/list", "tools/*/annotations/readOnlyHint", BOOLEAN),
+    ("tools/list", "tools/*/annotations/destructiveHint", BOOLEAN),
+    ("tools/list", "tools/*/outputSchema", OBJECT),
+    ("tools/list", "tools/*/_meta", OBJECT),
+    ("tools/call", "content/*/annotations", OBJECT),
+    ("tools/call", "content/*/annotations/audience", ROLES),
+    ("tools/call", "content/*/annotations/priority", PRIORITY),
+    ("tools/call", "structuredContent", OBJECT),
+];
+
+/// Levels of `notifications/message` (MCP 2024-11-05, server/utilities/logging).
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// What belongs to a capability of `initialize`: a request that a device that claims it knows.
+const SERVED: [(&str, &str); 3] =
+    [("resources", "resources/list"), ("prompts", "prompts/list"), ("logging", "logging/setLevel")];
+
+/// JSON-RPC's code of methods that do not exist.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What the device has said of itself in `initialize`.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    /// What the first `initialize` for each version got, as far as it stays the same.
+    first: Vec<(Value, [Option<String>; 3])>,
+    /// The capabilities of the latest one.
+    capabilities: Vec<String>,
+    /// Whether one of [`SERVED`] was ever among them.
+    has_more: bool,
+    /// The device has sent a notification of progress.
+    has_progress: bool,
+}
+
+/// Most versions that are remembered.
+const VERSIONS: usize = 32;
+
+impl Claims {
+    /// Whether the device ever claimed more than tools.
+    pub(super) fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Whether the device ever told of progress.
+    pub(super) fn has_progress(&self) -> bool {
+        self.has_progress
+    }
+
+    /// The device answered a request.
+    pub(super) fn answered(
+        &mut self,
+        seq: u64,
+        payload: &Map<String, Value>,
+        open: &Open,
+        sink: &mut Sink,
+    ) {
+        let method = open.duty.method.as_deref().unwrap_or_default();
+        let served = SERVED.iter().find(|(_, known)| *known == method);
+        if let Some((claimed, _)) = served
+            && self.capabilities.iter().any(|capability| capability == claimed)
+        {
+            let code = payload.get("error").and_then(|error| error.get("code"));
+            let known = code.and_then(as_integer) != Some(METHOD_NOT_FOUND);
+            sink.test_once(Id::InitializeCapabilitiesServed, known, || {
+                let expected = format!("{method} exists, as initialize claims `{claimed}`");
+                proof(&expected, payload, Some(open), seq)
+            });
+        }
+        let Some(result) = payload.get("result") else {
+            return;
+        };
+        judge_members(method, result, (payload, open, seq), sink);
+        if method == "initialize" {
+            self.initialized(result, (payload, open, seq), sink);
+        }
+    }
+
+    /// Judges a notification of the device that MCP knows.
+    pub(super) fn notified(
+        &mut self,
+        payload: &Map<String, Value>,
+        pending: &PendingRequests,
+        seq: u64,
+        sink: &mut Sink,
+    ) {
+        if payload.contains_key("id") {
+            return;
+        }
+        let received = || Value::Object(payload.clone()).to_string();
+        let member = |name: &str| payload.get("params").and_then(|params| params.get(name));
+        match payload.get("method").and_then(Value::as_str) {
+            Some("notifications/progress") => {
+                self.has_progress = true;
+                let token = member("progressToken");
+                let total = member("total").is_none_or(Value::is_number);
+                let holds = token.is_some_and(|token| token.is_string() || token.is_number())
+                    && member("progress").is_some_and(Value::is_number)
+                    && total;
+                sink.test(Id::McpMemberTypes, holds, || {
+                    let expected = "progressToken a string or number; progress, and total where it is there, numbers";
+                    evidence(expected, received(), seq)
+                });
+                let asked = token.is_some_and(|token| pending.has_token(token));
+                sink.test(Id::NotificationsProgressToken, asked, || {
+                    evidence(
+                        "a progressToken of a request that is not answered yet",
+                        received(),
+                        seq,
+                    )
+                });
+            }
+            Some("notifications/message") => {
+                let level = member("level").and_then(Value::as_str);
+                let holds = level.is_some_and(|level| LEVELS.contains(&level))
+                    && member("data").is_some()
+                    && member("logger").is_none_or(Value::is_string);
+                sink.test(Id::McpMemberTypes, holds, || {
+                    let expected =
+                        format!("level one of {}; data; logger a string", LEVELS.join(", "));
+                    evidence(expected, received(), seq)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn initialized(&mut self, result: &Value, (payload, open, seq): Exchange<'_>, sink: &mut Sink) {
+        let capabilities = result.get("capabilities").and_then(Value::as_object);
+        self.capabilities = capabilities.into_iter().flat_map(Map::keys).cloned().collect();
+        let sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
+        let claims = |known: &(&str, &str)| self.capabilities.iter().any(|one| one == known.0);
+        self.has_more |= SERVED.iter().any(claims);
+        let asked = sent.pointer("/payload/params/protocolVersion").cloned().unwrap_or_default();
+        let said = ["/protocolVersion", "/serverInfo/name", "/serverInfo/version"]
+            .map(|place| result.pointer(place).and_then(Value::as_str).map(str::to_owned));
+        match self.first.iter().find(|(version, _)| *version == asked) {
+            Some((_, first)) => {
+                sink.test_once(Id::InitializeRepeatSame, *first == said, || {
+                    let said_first = first.each_ref().map(|said| said.clone().unwrap_or_default());
+                    let expected = format!("as in an initialize before: {}", said_first.join(", "));
+                    proof(&expected, payload, Some(open), seq)
+                });
+            }
+            None if self.first.len() < VERSIONS => self.first.push((asked, said)),
+            None => {}
+        }
+    }
+}
+
+/// An answer, its request, and where it is.
+type Exchange<'a> = (&'a Map<String, Value>, &'a Open, u64);
+
+fn judge_members(
+    method: &str,
+    result: &Value,
+    (payload, open, seq): Exchange<'_>,
+    sink: &mut Sink,
+) {
+    for (of, place, (form, is_such)) in MEMBERS {
+        if !of.is_empty() && of != method {
+            continue;
+        }
+        let steps: Vec<&str> = place.split('/').collect();
+        let mut found = Vec::new();
+        collect(result, &steps, &mut found);
+        if found.is_empty() {
+            continue;
+        }
+        sink.test(Id::McpMemberTypes, found.into_iter().all(is_such), || {
+            proof(&format!("{place} as {form}"), payload, Some(open), seq)
+        });
+    }
+}
+
+/// The values at a place.
+fn collect<'a>(value: &'a Value, place: &[&str], found: &mut Vec<&'a Value>) {
+    match place {
+        [] => found.push(value),
+        ["*", rest @ ..] => {
+            let items = value.as_array().into_iter().flatten();
+            items.for_each(|item| collect(item, rest, found));
+        }
+        [name, rest @ ..] => {
+            if let Some(member) = value.get(name) {
+                collect(member, rest, found);
+            }
+        }
+    }
+}

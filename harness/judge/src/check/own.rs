@@ -1,0 +1,115 @@
+//! Checks on what a device sends by itself: the members of `listen` and `abort`, the framing of its audio.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::wire::Frame;
+use serde_json::{Map, Value};
+
+use super::sink::{Sink, evidence};
+
+/// States of `listen` (xiaozhi WebSocket, section 4.1).
+const STATES: [&str; 3] = ["start", "stop", "detect"];
+
+/// Modes of `listen`.
+const MODES: [&str; 3] = ["auto", "manual", "realtime"];
+
+/// A message that is neither `mcp` nor hello came: its members are those that the document lists.
+pub(super) fn judge_members(envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+    let is_text = |name: &str| envelope.get(name).is_none_or(Value::is_string);
+    let is_one_of = |name: &str, known: &[&str]| {
+        envelope.get(name).and_then(Value::as_str).is_some_and(|value| known.contains(&value))
+    };
+    let (holds, expected) = match envelope.get("type").and_then(Value::as_str) {
+        Some("listen") => (
+            is_one_of("state", &STATES)
+                && (!envelope.contains_key("mode") || is_one_of("mode", &MODES))
+                && is_text("text"),
+            "state start, stop or detect; mode auto, manual or realtime; text a string",
+        ),
+        Some("abort") => (is_text("reason"), "reason, a string"),
+        _ => return,
+    };
+    sink.test_once(Id::SessionOwnMembers, holds, || {
+        evidence(expected, Value::Object(envelope.clone()).to_string(), seq)
+    });
+}
+
+/// A frame came, perhaps a binary one, from a device that says this version of the framing.
+pub(super) fn judge_framing(version: Option<&str>, frame: &Frame, seq: u64, sink: &mut Sink) {
+    let Frame::Binary(frame) = frame else {
+        return;
+    };
+    // Stock firmware writes them in network order; the document names none.
+    let number = |at: usize, bytes: usize| {
+        let digits = frame.get(at..at + bytes).unwrap_or_default();
+        let read = |all: &mut dyn Iterator<Item = &u8>| {
+            all.fold(0_usize, |number, byte| number << 8 | usize::from(*byte))
+        };
+        [read(&mut digits.iter()), read(&mut digits.iter().rev())]
+    };
+    let (header, holds) = match version {
+        Some("2") => (16, number(0, 2).contains(&2) && sizes(&number(12, 4), frame.len(), 16)),
+        Some("3") => (4, sizes(&number(2, 2), frame.len(), 4)),
+        _ => return,
+    };
+    sink.test_once(Id::SessionBinaryFraming, holds, || {
+        let version = version.unwrap_or_default();
+        let begin: String = frame.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        evidence(
+            format!("a header of {header} bytes for version {version}, with the size of the rest"),
+            format!("{} bytes, which begin with {begin}", frame.len()),
+            seq,
+        )
+    });
+}
+
+/// Whether a frame of so many bytes has one of these sizes behind its header.
+fn sizes(told: &[usize], length: usize, header: usize) -> bool {
+    length.checked_sub(header).is_some_and(|rest| told.contains(&rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case(json!({"type": "listen", "state": "start", "mode": "auto"}), 0)]
+    #[case(json!({"type": "listen", "state": "stop"}), 0)]
+    #[case(json!({"type": "listen", "state": "detect", "text": "hi", "source": "text"}), 0)]
+    #[case(json!({"type": "listen"}), 1)]
+    #[case(json!({"type": "listen", "state": "started", "mode": "auto"}), 1)]
+    #[case(json!({"type": "listen", "state": "start", "mode": 1}), 1)]
+    #[case(json!({"type": "listen", "state": "detect", "text": null}), 1)]
+    #[case(json!({"type": "abort"}), 0)]
+    #[case(json!({"type": "abort", "reason": "wake_word_detected"}), 0)]
+    #[case(json!({"type": "abort", "reason": 1}), 1)]
+    #[case(json!({"type": "iot", "state": 7}), 0)]
+    fn members_are_those_of_the_document(#[case] message: Value, #[case] findings: usize) {
+        let mut sink = Sink::default();
+        judge_members(message.as_object().expect("an object"), 1, &mut sink);
+        assert_eq!(sink.found.len(), findings);
+    }
+
+    #[rstest]
+    #[case(Some("1"), &[0x58], 0)]
+    #[case(None, &[0x58], 0)]
+    #[case(Some("3"), &[0, 0, 0, 2, 0x58, 1], 0)]
+    #[case(Some("3"), &[0, 0, 2, 0, 0x58, 1], 0)]
+    #[case(Some("3"), &[0, 0, 0, 3, 0x58, 1], 1)]
+    #[case(Some("3"), &[0x58, 1], 1)]
+    #[case(Some("2"), &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0x58], 0)]
+    #[case(Some("2"), &[2, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x58], 0)]
+    #[case(Some("2"), &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 0x58], 1)]
+    #[case(Some("2"), &[0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0x58], 1)]
+    #[case(Some("2"), &[0, 0, 0, 1, 0x58], 1)]
+    fn the_header_is_that_of_the_version(
+        #[case] version: Option<&str>,
+        #[case] frame: &[u8],
+        #[case] findings: usize,
+    ) {
+        let mut sink = Sink::default();
+        judge_framing(version, &Frame::Binary(frame.to_vec()), 1, &mut sink);
+        assert_eq!(sink.found.len(), findings);
+    }
+}
