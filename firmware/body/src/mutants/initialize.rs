@@ -25,8 +25,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => results(|result| result["instructions"] = json!(7));
     "initialize-logging-true": "The capability of logging is true instead of an object."
         => results(|result| result["capabilities"]["logging"] = json!(true));
-    "initialize-logging-claimed": "A capability of logging is claimed that there is not."
-        => results(|result| result["capabilities"]["logging"] = json!({}));
+    "initialize-prompts-claimed": "A capability of prompts is claimed that there is not."
+        => results(|result| result["capabilities"]["prompts"] = json!({}));
     "initialize-version-changes": "From the fourth time on the name of the device is another." => {
         let mut times = 0;
         results(move |result| {

@@ -25,10 +25,6 @@ pub(super) const TEXTS: &[Row] = rows! {
         => shown(|text| *text = text.replace("e\u{301}", "\u{e9}"));
     "text-direction-lost": "Marks of direction are dropped from a text."
         => shown(|text| text.retain(|c| !('\u{202a}'..='\u{202e}').contains(&c)));
-    "text-cut-at-256": "Of a text no more than 256 bytes are told."
-        => shown(|text| text.truncate(text.floor_char_boundary(256)));
-    "text-cut-at-1024": "Of a text no more than 1024 bytes are told."
-        => shown(|text| text.truncate(text.floor_char_boundary(1024)));
     "text-trimmed": "Blanks at the ends of a text are dropped."
         => shown(|text| *text = format!("shown: {}", text.trim_start_matches("shown: ").trim()));
     "text-null-is-empty": "The text `null` is read as none."

@@ -1,8 +1,8 @@
 //! Texts that a tool gives back: what stands between two marks in an argument comes back between them.
 //!
 //! A tool may give back nothing, or the beginning of a text: then no second mark comes. It may give the text back inside
-//! of JSON, or quoted in another way. One that has given back a text as a whole does not end another in its midst
-//! without a word. Where the words around it are always the same, texts without marks are compared, too.
+//! of JSON, or quoted in another way. Where the words around it are always the same, short texts without marks are
+//! compared, too.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use super::sink::Sink;
 const STEADY: usize = 8;
 
 /// Most bytes of a text that is compared as a whole: what is longer may be shortened.
-const WHOLE: usize = 512;
+const WHOLE: usize = 24;
 
 /// The tools that have given back a text as a whole, and the words that each puts around it.
 #[derive(Debug, Default)]
@@ -74,11 +74,6 @@ impl Echoes {
             return;
         };
         let Some(received) = between(text) else {
-            if self.0.contains_key(tool) && is_cut(sent, text) {
-                sink.test(Id::ArgumentsStringEcho, false, || {
-                    proof("the whole text, as of shorter ones", payload, Some(open), seq)
-                });
-            }
             return;
         };
         // Another way to quote than that of JSON is not known here.
@@ -142,16 +137,6 @@ fn around(text: &str) -> (String, String) {
     (before.to_owned(), behind.to_owned())
 }
 
-/// Whether a text ends in the midst of what stood between the marks.
-fn is_cut(sent: &str, text: &str) -> bool {
-    let Some((_, rest)) = text.split_once(TEXT_BEGINS) else {
-        return false;
-    };
-    // A character may have been cut, too.
-    let rest = rest.trim_end_matches(char::REPLACEMENT_CHARACTER);
-    !rest.is_empty() && format!("{sent}{TEXT_ENDS}").starts_with(rest)
-}
-
 /// What stands between the marks, if each is there once.
 fn between(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once(TEXT_BEGINS)?;
@@ -165,17 +150,6 @@ fn between(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use rstest::rstest;
-
-    #[rstest]
-    #[case("shown: mcp-hil-from abc", true)]
-    #[case("shown: mcp-hil-from abc\u{fffd}", true)]
-    #[case("shown: mcp-hil-from abc...", false)]
-    #[case("mcp-hil-from", false)]
-    #[case("mcp-hil-fr", false)]
-    #[case("true", false)]
-    fn an_end_in_the_midst_is_seen(#[case] text: &str, #[case] cut: bool) {
-        assert_eq!(is_cut("abcdef ", text), cut);
-    }
 
     #[rstest]
     #[case("shown: mcp-hil-from a mcp-hil-to", Some("a"))]

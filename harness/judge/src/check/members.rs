@@ -49,8 +49,8 @@ const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// What belongs to a capability of `initialize`: a request that a device that claims it knows.
-const SERVED: [(&str, &str); 3] =
-    [("resources", "resources/list"), ("prompts", "prompts/list"), ("logging", "logging/setLevel")];
+/// Logging is none: who claims it sends log messages, and need not let their level be set.
+const SERVED: [(&str, &str); 2] = [("resources", "resources/list"), ("prompts", "prompts/list")];
 
 /// JSON-RPC's code of methods that do not exist.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -192,6 +192,8 @@ fn judge_members(
     (payload, open, seq): Exchange<'_>,
     sink: &mut Sink,
 ) {
+    // None of them need be there.
+    sink.held(Id::McpMemberTypes);
     for (of, place, (form, is_such)) in MEMBERS {
         if !of.is_empty() && of != method {
             continue;
