@@ -148,12 +148,14 @@ impl Conversation {
         self.at_least(LEAST_FULL)
     }
 
-    /// How long each of the fences is waited for that a message gets at most, the last of them a complete
-    /// `initialize`. A device is blamed after the last one; nobody is for what a smaller input seems to show.
+    /// How long each of the fences is waited for that a message gets at most ([`crate::step::FENCES`]). A device is blamed after the last one; nobody is for what a smaller input seems to show.
     pub fn fence_patiences(&self) -> Vec<Duration> {
         match self.is_trying {
             true => vec![self.fence_patience()],
-            false => vec![self.fence_patience(), self.full_patience(), self.fence_patience()],
+            false => {
+                let usual = self.fence_patience();
+                vec![usual, self.full_patience(), usual, usual]
+            }
         }
     }
 
@@ -279,6 +281,7 @@ impl Conversation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::FENCES;
 
     fn millis(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -369,7 +372,7 @@ mod tests {
         assert!(conversation.patience() < millis(1_800));
         assert_eq!(conversation.fence_patiences(), [millis(5_000)]);
         conversation.be_trying(false);
-        assert_eq!(conversation.fence_patiences().len(), 3);
+        assert_eq!(conversation.fence_patiences().len(), FENCES.len());
         assert_eq!(conversation.patience(), Duration::from_secs(10));
     }
 

@@ -26,6 +26,8 @@ pub enum StepKind {
     FenceAgain,
     /// A complete `initialize`, after both were lost: a device may have forgotten its session, and live.
     FenceInitialize,
+    /// A good request once more, after that was answered: who still ignores it does not live.
+    FenceRestored,
     /// A page of a list, counted from 0.
     Page(usize),
     /// A reading of the status that is repeated until it stands still, counted from 1.
@@ -43,11 +45,11 @@ pub enum StepKind {
 }
 
 /// The kinds that fence a message, in their order.
-pub const FENCES: [StepKind; 3] =
-    [StepKind::Fence, StepKind::FenceAgain, StepKind::FenceInitialize];
+pub const FENCES: [StepKind; 4] =
+    [StepKind::Fence, StepKind::FenceAgain, StepKind::FenceInitialize, StepKind::FenceRestored];
 
 /// Those that are a word in the name.
-const WORDS: [(StepKind, &str); 13] = [
+const WORDS: [(StepKind, &str); 14] = [
     (StepKind::Before, "before"),
     (StepKind::After, "after"),
     (StepKind::Again, "again"),
@@ -56,6 +58,7 @@ const WORDS: [(StepKind, &str); 13] = [
     (StepKind::Fence, "fence"),
     (StepKind::FenceAgain, "fence-again"),
     (StepKind::FenceInitialize, "fence-initialize"),
+    (StepKind::FenceRestored, "fence-restored"),
     (StepKind::Initialize, "initialize"),
     (StepKind::Done, "done"),
     (StepKind::Reply, "reply"),

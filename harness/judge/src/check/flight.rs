@@ -11,6 +11,9 @@ use super::{CaseOutcome, KEPT};
 /// Areas of requirements that are about how a device connects and publishes, whatever it is sent.
 const OF_NO_MESSAGE: [&str; 3] = ["bootstrap", "hello", "mqtt"];
 
+/// Requirements about what a device sends by itself.
+const BY_ITSELF: [Id; 2] = [Id::SessionBinaryFraming, Id::SessionOwnMembers];
+
 /// Whether a finding leaves a doubt which message it is about, or whether the device would show it to the message
 /// alone. It leaves none where it is about the answer to the message of its step, which names that by its id, and
 /// does not depend on what others before it had set; nor where no message matters.
@@ -21,7 +24,8 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     // What was read at the end was read until the settings stood still.
     let is_kept =
         judgement.requirement == Id::StatusKept && judgement.step.as_deref() == Some(KEPT);
-    let of_no_message = OF_NO_MESSAGE.contains(&judgement.requirement.area());
+    let of_no_message = OF_NO_MESSAGE.contains(&judgement.requirement.area())
+        || BY_ITSELF.contains(&judgement.requirement);
     // Every envelope is judged by itself.
     let received = evidence.seq.is_some_and(|seq| log.is_received(seq));
     let of_envelope = judgement.requirement.area() == "envelope" && received;

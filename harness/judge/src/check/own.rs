@@ -36,6 +36,10 @@ pub(super) fn judge_members(envelope: &Map<String, Value>, seq: u64, sink: &mut 
 /// A frame came, perhaps a binary one, from a device that says this version of the framing.
 pub(super) fn judge_framing(version: Option<&str>, frame: &Frame, seq: u64, sink: &mut Sink) {
     let Frame::Binary(frame) = frame else {
+        // A device that sends no audio frames none wrongly.
+        if matches!(version, Some("2" | "3")) {
+            sink.held(Id::SessionBinaryFraming);
+        }
         return;
     };
     // Stock firmware writes them in network order; the document names none.

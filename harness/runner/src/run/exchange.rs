@@ -188,18 +188,23 @@ impl Session {
 
     /// Sends a good request of the same kind as a message that was sent at `sent_at`, and waits for its
     /// answer, then a moment longer. One that is lost is followed by another one with full patience, and that by a
-    /// complete `initialize`, which a device answers that has forgotten its session: only who answers none of them
-    /// is silent.
+    /// complete `initialize`: a device that had forgotten its session answers it, and good requests from then on. Who
+    /// does not is silent.
     pub(super) async fn fence(&mut self, at: &Arc<str>, duty: &Duty, sent_at: Instant) -> Exchange {
         let Some((method, params)) = self.conversation.fence(duty.is_call()) else {
             return Exchange::Settled;
         };
         let kind = Kind::of_method(Some(&method));
         let patiences = self.conversation.fence_patiences();
-        let (mut sent, mut crashed) = (Vec::new(), false);
+        let (mut sent, mut crashed, mut opened) = (Vec::new(), false, false);
         for (side, patience) in FENCES.into_iter().zip(patiences) {
             let opens = side == StepKind::FenceInitialize;
-            if crashed || opens && (method == INITIALIZE || !self.may_initialize_again()) {
+            let may = match side {
+                StepKind::FenceInitialize => method != INITIALIZE && self.may_initialize_again(),
+                StepKind::FenceRestored => opened,
+                _ => true,
+            };
+            if crashed || !may {
                 break;
             }
             let at = beside(at, side);
@@ -211,18 +216,20 @@ impl Session {
             let Some(seq) = self.send(&at, Role::Fence, frame, Manner::Plain).await else {
                 return Exchange::Gone;
             };
-            sent.push((seq, fence_at));
+            sent.push((seq, fence_at, opens));
             let mut until = fence_at + patience;
             loop {
                 match self.next(Some(&at), until).await {
                     Next::Seen(Seen::Answer(answered)) => {
-                        let fence = sent.iter().find(|(seq, _)| *seq == answered);
-                        if let Some((_, fence_at)) = fence {
-                            let kind = if opens { Kind::Initialize } else { kind };
+                        let fence = sent.iter().find(|(seq, ..)| *seq == answered);
+                        if let Some((_, fence_at, true)) = fence {
+                            self.conversation.learn(Kind::Initialize, fence_at.elapsed());
+                            self.say_initialized(&at).await;
+                            opened = true;
+                            break;
+                        }
+                        if let Some((_, fence_at, false)) = fence {
                             self.conversation.learn(kind, fence_at.elapsed());
-                            if opens {
-                                self.say_initialized(&at).await;
-                            }
                             let kind = Kind::of(duty);
                             let grace = self.conversation.grace(kind, sent_at.elapsed());
                             return self.listen(&at, grace).await;
