@@ -11,7 +11,7 @@ use regex::Regex;
 use serde_json::Value;
 
 /// Variables that the harness provides, and the capability that each needs.
-const DISCOVERED: [(&str, &str); 22] = [
+const DISCOVERED: [(&str, &str); 25] = [
     ("nullary.tool", "nullary"),
     ("integer.tool", "integer"),
     ("integer.argument", "integer"),
@@ -28,6 +28,9 @@ const DISCOVERED: [(&str, &str); 22] = [
     ("default.tool", "default"),
     ("default.argument", "default"),
     ("default.value", "default"),
+    ("lamp.on", "lamp"),
+    ("lamp.off", "lamp"),
+    ("lamp.state", "lamp"),
     ("tools.count", "tools"),
     ("tools.last", "tools"),
     ("vision.url", "camera"),
