@@ -14,7 +14,9 @@ failed_steps=""
 
 step() {
     printf '\n== %s\n' "$*"
+    local began=$SECONDS
     "$@" || failed "$?" "$*"
+    echo "   took $((SECONDS - began)) s"
 }
 
 # The command must fail, and tell a case that failed: what it tries has a defect.

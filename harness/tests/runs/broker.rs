@@ -2,18 +2,14 @@
 //!
 //! Where it is not installed the tests fail, unless `MCP_HIL_LEAVE_OUT` names `mosquitto`.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use serde_json::{Value, json};
 
-use support::Place;
-use support::missing::MOSQUITTO;
+use crate::support::Place;
+use crate::support::missing::MOSQUITTO;
 
 /// Where the packages put it, which need not be on a user's PATH.
 const PROGRAMS: [&str; 3] = ["mosquitto", "/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto"];

@@ -1,13 +1,9 @@
 //! Messages under way together change how long a run takes, and nothing that it says.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Place, native};
 use serde_json::Value;
-use support::{Place, native};
 
 /// What a run says: each case with its verdict, and with what was found about it.
 fn told(report: &Value) -> BTreeSet<(String, String)> {

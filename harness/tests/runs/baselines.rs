@@ -1,14 +1,11 @@
 //! Known failures: the lists that come with the program, and those that it writes itself.
 
-#![cfg(not(feature = "hil"))]
-
-#[path = "baselines/crashes.rs"]
 mod crashes;
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::support::{Done, Place, native};
 use mcp_hil_core::baseline::{Baseline, Failing};
 use mcp_hil_core::catalogue::is_liveness;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE};
@@ -18,7 +15,6 @@ use mcp_hil_judge::compare::SAME_ANSWERS;
 use mcp_hil_runner::suite::Suite;
 use rstest::rstest;
 use serde_json::Value;
-use support::{Done, Place, native};
 
 /// The lists that come with the program.
 fn shipped() -> Vec<PathBuf> {

@@ -1,16 +1,12 @@
 //! What depends on how a device lives: when it says hello, what it asks for at its boot, what it needs to be
 //! told, and how it takes its leave.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use crate::support::Place;
 use mcp_hil_core::transcript::{Entry, Mark, What, read_jsonl};
 use serde_json::Value;
-use support::Place;
 
 /// A case of the last run.
 fn case<'a>(report: &'a Value, id: &str) -> &'a Value {

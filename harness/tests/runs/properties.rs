@@ -1,14 +1,10 @@
 //! Generated inputs: what they find, how small it gets, and that it can be done again.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Place, files, native};
 use rstest::rstest;
 use serde_json::Value;
-use support::{Place, files, native};
 
 const SATURATED: [&str; 6] = ["run", "--mutant", "id-int32-saturated", "--seed", "1", "--only"];
 

@@ -1,10 +1,6 @@
 //! What verdicts stand on, in every report, and what takes silicon where there is none.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
-use support::{Place, native};
+use crate::support::{Place, native};
 
 const NEEDS_SILICON: &str =
     "title: survives a brown-out\nneeds: [silicon]\nsteps:\n  - request: {method: ping}\n";

@@ -1,11 +1,7 @@
 //! What is wrong is told once, and the command that is given for it shows it again.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 /// The causes of a run of a device with a defect.
 fn causes(place: &Place, more: &[&str]) -> Vec<Value> {

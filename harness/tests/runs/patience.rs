@@ -1,15 +1,11 @@
 //! A device that stalls now and then is accused of what it does wrong, and of nothing else.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Place, native};
 use mcp_hil_core::transcript::{What, read_jsonl};
 use mcp_hil_core::wire::Frame;
 use serde_json::Value;
-use support::{Place, native};
 
 /// Enough calls that the device ignores for waits to have got short, if they ever do; then cases that only
 /// ask whether it lives.

@@ -1,14 +1,10 @@
 //! `mcp-hil diff`: the same device twice differs in nothing, and what a defect changes is named.
 
-#![cfg(not(feature = "hil"))]
-
-mod support;
-
 use std::path::PathBuf;
 
+use crate::support::{Done, Place, qemu};
 use rstest::rstest;
 use serde_json::Value;
-use support::Place;
 
 /// Runs the native device, and gives the run's folder.
 fn run(place: &Place, name: &str, args: &[&str]) -> PathBuf {
@@ -19,13 +15,13 @@ fn run(place: &Place, name: &str, args: &[&str]) -> PathBuf {
     folder.join("latest")
 }
 
-fn diff(place: &Place, args: &[&str], runs: [&PathBuf; 2]) -> support::Done {
+fn diff(place: &Place, args: &[&str], runs: [&PathBuf; 2]) -> Done {
     let runs = runs.map(|run| run.to_str().unwrap().to_owned());
     let args = args.iter().map(|arg| (*arg).to_owned());
     place.hil(["diff".to_owned()].into_iter().chain(args).chain(runs)).end()
 }
 
-fn json(done: &support::Done) -> Value {
+fn json(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}\n{done}"))
 }
 
@@ -140,7 +136,7 @@ fn what_one_of_two_targets_cannot_show_is_no_difference() {
 
 #[test]
 fn an_emulator_is_told_to_disagree_where_it_does() {
-    if !support::qemu() {
+    if !qemu() {
         return;
     }
     let place = Place::new();
