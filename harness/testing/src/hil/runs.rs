@@ -221,7 +221,7 @@ fn carry_out(
         let mut reports = cases.iter();
         match reports.find(|report| report.case == *case && report.transport == transport) {
             Some(report) => {
-                let outcome = outcome_of(report, &plan.catalogue, &summary.folder);
+                let outcome = outcome_of(report, &plan.catalogue, &summary);
                 with_answers(outcome, answers, [case, &transport], &plan.catalogue)
             }
             None => unreported(&summary, case),
@@ -294,10 +294,16 @@ impl Reporter for &mut Gathered {
 }
 
 /// What the report of a case means for its test.
-fn outcome_of(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Outcome {
+fn outcome_of(report: &CaseReport, catalogue: &Arc<Catalogue>, summary: &Summary) -> Outcome {
     let reason = || report.reason.clone().unwrap_or_default();
+    let folder = &summary.folder;
     match Status::of(report) {
-        Status::Pass | Status::Warn | Status::Flaky => Outcome::Passed,
+        Status::Pass | Status::Warn => Outcome::Passed,
+        // Test programs know no such verdict, and what passed says nothing of how.
+        Status::Flaky if !summary.flaky_fails => {
+            Outcome::Ignored(format!("flaky:\n{}", block(report, catalogue, folder)))
+        }
+        Status::Flaky => Outcome::Failed(block(report, catalogue, folder)),
         Status::NotApplicable => Outcome::Ignored(reason()),
         Status::Known => Outcome::Ignored(format!("known failure: {}", reason())),
         Status::Fail | Status::Inconclusive => Outcome::Failed(block(report, catalogue, folder)),
@@ -402,8 +408,13 @@ mod tests {
     }
 
     fn outcome(verdict: Verdict) -> Outcome {
+        of(&report(verdict), false)
+    }
+
+    fn of(report: &CaseReport, flaky_fails: bool) -> Outcome {
         let catalogue = mcp_hil_runner::suite::Suite::load(&[], None).unwrap().catalogue;
-        outcome_of(&report(verdict), &catalogue, "target/run-7")
+        let folder = "target/run-7".into();
+        outcome_of(report, &catalogue, &Summary { folder, flaky_fails, ..Summary::default() })
     }
 
     #[test]
@@ -428,6 +439,14 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_flaky_case_is_never_a_test_that_passed() {
+        let flaky = CaseReport { flaky: true, ..report(Verdict::Fail) };
+        let Outcome::Ignored(told) = of(&flaky, false) else { panic!("it passed or failed") };
+        assert!(told.starts_with("flaky:\n   FLAKY [") && told.contains("--only a/b"), "{told}");
+        assert!(matches!(of(&flaky, true), Outcome::Failed(told) if told.contains("FLAKY [")));
     }
 
     #[test]
