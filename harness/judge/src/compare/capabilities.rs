@@ -71,6 +71,11 @@ impl Look {
             || (self.suite && OF_THE_SUITE.contains(&capability))
     }
 
+    /// Whether a capability is the device's own, and not one of the bench, or one that hangs on the moment.
+    pub fn is_of_the_device(capability: &str) -> bool {
+        Self { start: true, suite: true }.is_for(capability, true)
+    }
+
     /// What a run shows, as people review it: what it looked for as it is, all else as it was before.
     pub fn shown(
         self,
@@ -203,6 +208,8 @@ mod tests {
             "console.boot",
         ];
         assert_eq!(WHOLE.shown(None, &set(&bench)), set(&[]));
+        assert!(NEVER.iter().all(|name| !Look::is_of_the_device(name)));
+        assert!(["volume", "redial", "keep-alive"].into_iter().all(Look::is_of_the_device));
         let change = CapabilityChange::of_runs(WHOLE, &set(&bench), &set(&[]));
         assert!(change.is_empty(), "{change:?}");
         // A broker of somebody else's says nothing of what the device would keep to.

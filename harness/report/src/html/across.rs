@@ -6,6 +6,7 @@ use super::class;
 use super::text::{anchor, escape, escape_cut};
 use crate::across::{Across, Cell, compared};
 use crate::lines;
+use mcp_hil_judge::compare::capabilities::Look;
 use mcp_hil_record::Record;
 use mcp_hil_record::event::DutReady;
 use mcp_hil_record::text::layout::count;
@@ -17,8 +18,30 @@ const NAMES: usize = 60;
 /// Most characters of what a device says of itself.
 const SAID: usize = 160;
 
+/// Most devices that have a column each, whatever is in it. Where there are more, those that are alike share one.
+const COLUMNS: usize = 6;
+
 /// A device over a transport.
 type Link<'a> = (&'a str, &'a str);
+
+/// The devices of a column.
+type Column<'a> = Vec<Link<'a>>;
+
+/// The columns of a table: `of` is what a device would have in its own.
+fn columns<'a, T: PartialEq>(links: &[Link<'a>], of: impl Fn(Link<'a>) -> T) -> Vec<Column<'a>> {
+    if links.len() <= COLUMNS {
+        return links.iter().map(|link| vec![*link]).collect();
+    }
+    let mut columns: Vec<(T, Column<'a>)> = Vec::new();
+    for link in links {
+        let own = of(*link);
+        match columns.iter_mut().find(|(shared, _)| *shared == own) {
+            Some((_, column)) => column.push(*link),
+            None => columns.push((own, vec![*link])),
+        }
+    }
+    columns.into_iter().map(|(_, column)| column).collect()
+}
 
 /// The comparison as content of the page; nothing where there is one device only.
 pub(super) fn html(record: &Record, links: &[Link<'_>]) -> String {
@@ -53,17 +76,32 @@ pub(super) fn html(record: &Record, links: &[Link<'_>]) -> String {
     )
 }
 
-fn heads(links: &[Link<'_>]) -> String {
-    let heads = links.iter().map(|(dut, transport)| {
-        format!("<th scope=\"col\">{}</th>", escape(&lines::link(dut, transport)))
+fn heads(columns: &[Column<'_>]) -> String {
+    let heads = columns.iter().map(|column| {
+        let names = column.iter().map(|(dut, transport)| escape(&lines::link(dut, transport)));
+        let names: Vec<String> = names.collect();
+        let head = match &names[..] {
+            [first, others @ ..] if !others.is_empty() => format!(
+                "<details><summary>{first} and {} more</summary>{}</details>",
+                others.len(),
+                others.join("<br>")
+            ),
+            alone => alone.concat(),
+        };
+        format!("<th scope=\"col\">{head}</th>")
     });
     heads.collect()
 }
 
 /// Cases as rows, devices as columns.
 fn table(cases: &[&str], links: &[Link<'_>], across: &Across) -> String {
-    let rows = cases.iter().take(CASES).map(|case| {
-        let cells = links.iter().map(|link| cell(case, *link, across.cell(case, link.0, link.1)));
+    let cases_shown = &cases[..cases.len().min(CASES)];
+    let columns = columns(links, |(dut, transport)| {
+        cases_shown.iter().map(|case| across.cell(case, dut, transport)).collect::<Vec<_>>()
+    });
+    let rows = cases_shown.iter().map(|case| {
+        let first = columns.iter().map(|column| column[0]);
+        let cells = first.map(|link| cell(case, link, across.cell(case, link.0, link.1)));
         let cells: String = cells.collect();
         format!("<tr><th scope=\"row\"><code>{}</code></th>{cells}</tr>", escape_cut(case, SAID))
     });
@@ -75,7 +113,7 @@ fn table(cases: &[&str], links: &[Link<'_>], across: &Across) -> String {
     format!(
         "<div class=\"wide\"><table class=\"plain across\"><thead><tr><th scope=\"col\">Case</th>{}</tr></thead>\
          <tbody>{rows}</tbody></table></div>{left}",
-        heads(links)
+        heads(&columns)
     )
 }
 
@@ -121,25 +159,24 @@ fn identities(record: &Record, links: &[Link<'_>]) -> String {
         }),
         ("tools", |ready| Some(ready.facts.tools.len().to_string())),
     ];
+    let said = |link: Link<'_>| rows.map(|(_, says)| ready(record, link).and_then(says));
+    let columns = columns(links, said);
+    let each: Vec<_> = columns.iter().map(|column| said(column[0])).collect();
     let mut body = String::new();
     let mut same: Vec<String> = Vec::new();
-    for (name, says) in rows {
-        let said: Vec<Option<String>> =
-            links.iter().map(|link| ready(record, *link).and_then(says)).collect();
-        match said.iter().all(|one| *one == said[0]) {
-            true => {
-                let value = said[0].as_ref();
-                same.extend(value.map(|value| format!("{name} {}", escape_cut(value, SAID))));
-            }
-            false => {
-                let cells = said.iter().map(|one| {
-                    let text = one.as_ref().map(|text| escape_cut(text, SAID));
-                    format!("<td>{}</td>", text.unwrap_or_else(|| "not told".to_owned()))
-                });
-                body +=
-                    &format!("<tr><th scope=\"row\">{name}</th>{}</tr>", cells.collect::<String>());
-            }
+    for (at, (name, _)) in rows.iter().enumerate() {
+        let said = each.iter().map(|all| &all[at]);
+        let first = &each[0][at];
+        if said.clone().all(|one| one == first) {
+            let value = first.as_ref();
+            same.extend(value.map(|value| format!("{name} {}", escape_cut(value, SAID))));
+            continue;
         }
+        let cells: String = said.fold(String::new(), |cells, one| {
+            let text = one.as_ref().map(|text| escape_cut(text, SAID));
+            cells + &format!("<td>{}</td>", text.unwrap_or_else(|| "not told".to_owned()))
+        });
+        body += &format!("<tr><th scope=\"row\">{name}</th>{cells}</tr>");
     }
     let alike = match &same[..] {
         [] => String::new(),
@@ -151,7 +188,7 @@ fn identities(record: &Record, links: &[Link<'_>]) -> String {
     format!(
         "{alike}<div class=\"wide\"><table class=\"plain across\"><thead><tr><th scope=\"col\">What they \
          say</th>{}</tr></thead><tbody>{body}</tbody></table></div>",
-        heads(links)
+        heads(&columns)
     )
 }
 
@@ -161,12 +198,16 @@ fn surfaces(record: &Record, links: &[Link<'_>]) -> String {
     let kinds: [(&str, Has); 3] = [
         ("Tools", |ready| ready.facts.tools.iter().cloned().collect()),
         ("User-only tools", |ready| ready.facts.user_tools.iter().cloned().collect()),
-        ("Capabilities", |ready| ready.facts.capabilities.clone()),
+        ("Capabilities", |ready| {
+            let all = ready.facts.capabilities.iter();
+            all.filter(|name| Look::is_of_the_device(name)).cloned().collect()
+        }),
     ];
     let mut html = String::new();
     for (title, has) in kinds {
-        let each: Vec<BTreeSet<String>> =
-            links.iter().map(|link| ready(record, *link).map(has).unwrap_or_default()).collect();
+        let own = |link: Link<'_>| ready(record, link).map(has).unwrap_or_default();
+        let columns = columns(links, own);
+        let each: Vec<BTreeSet<String>> = columns.iter().map(|column| own(column[0])).collect();
         let all: BTreeSet<&String> = each.iter().flatten().collect();
         let some: Vec<&String> =
             all.into_iter().filter(|name| !each.iter().all(|has| has.contains(*name))).collect();
@@ -194,7 +235,7 @@ fn surfaces(record: &Record, links: &[Link<'_>]) -> String {
              across\"><thead><tr><th scope=\"col\">Name</th>{}</tr></thead><tbody>{rows}</tbody></table></div>{left}\
              </details>",
             some.len(),
-            heads(links)
+            heads(&columns)
         );
     }
     html
@@ -203,4 +244,24 @@ fn surfaces(record: &Record, links: &[Link<'_>]) -> String {
 /// How a device showed itself over a transport.
 fn ready<'a>(record: &'a Record, (dut, transport): Link<'_>) -> Option<&'a DutReady> {
     record.duts.iter().rfind(|ready| ready.dut == dut && ready.transport == transport)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_are_alike_share_a_column_where_there_are_many() {
+        let names: Vec<String> = (0..COLUMNS + 2).map(|number| format!("d{number}")).collect();
+        let links: Vec<Link<'_>> = names.iter().map(|name| (&**name, "websocket")).collect();
+        let is_other = |(dut, _): Link<'_>| dut == "d3";
+        let few = columns(&links[..COLUMNS], is_other);
+        assert!(few.len() == COLUMNS && few.iter().all(|column| column.len() == 1));
+        let many = columns(&links, is_other);
+        assert_eq!(many.iter().map(Vec::len).collect::<Vec<_>>(), [COLUMNS + 1, 1]);
+        assert_eq!(many[1], [("d3", "websocket")]);
+        let heads = heads(&many);
+        assert!(heads.contains("d0/ws and 6 more") && heads.contains(">d3/ws</th>"), "{heads}");
+        assert!(heads.contains("d4/ws<br>d5/ws"), "{heads}");
+    }
 }

@@ -79,9 +79,7 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
     let (class, verdict) = verdict(summary);
     // Comparisons of two transports are no device.
     let planned = &links[..record.run.duts.len().min(links.len())];
-    let names: Vec<String> =
-        planned.iter().map(|(dut, transport)| lines::link(dut, transport)).collect();
-    let names = escape_cut(&names.join(", "), 200);
+    let names = names(planned);
     let hash = data_encoding::BASE64.encode(&Sha256::digest(SCRIPT.as_bytes()));
     let mut statuses: BTreeMap<u8, (Status, usize)> = BTreeMap::new();
     for status in record.cases.iter().map(Status::of) {
@@ -124,6 +122,19 @@ pub fn render(record: &Record, catalogue: &Catalogue, sources: &Sources) -> Stri
     parts.insert("data", cases.data);
     parts.insert("foot", foot(record));
     fill(PAGE, &parts)
+}
+
+/// The devices of the run; of many, how many there are, and the first.
+fn names(links: &[(&str, &str)]) -> String {
+    const NAMED: usize = 6;
+    let mut names: Vec<String> =
+        links.iter().map(|(dut, transport)| lines::link(dut, transport)).collect();
+    let more = names.len().saturating_sub(NAMED);
+    if more > 1 {
+        names.truncate(NAMED);
+        return format!("{} and {more} more", escape_cut(&names.join(", "), 200));
+    }
+    escape_cut(&names.join(", "), 200)
 }
 
 /// Puts the parts into the page. What a part holds is never looked at again.
