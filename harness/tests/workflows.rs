@@ -196,6 +196,57 @@ fn the_action_with_the_inputs_of_fork_md_flashes_a_board_and_judges_it() {
     assert!(all > 100 && bad.is_empty(), "{all} cases, {bad:?}");
 }
 
+/// The workflow of `ci/rack.md`: two hosts at once, each with the jobs that the matrix gives it, and one report of all.
+#[test]
+fn the_hosts_of_rack_md_share_a_suite_and_their_parts_become_one_report() {
+    let workflow = shown_in("ci/rack.md");
+    let (board, report) = (&workflow["jobs"]["board"], &workflow["jobs"]["report"]);
+    let rows = board["strategy"]["matrix"]["include"].as_array().unwrap();
+    let system = System::new("walk-rack");
+    let places = [Place::new(), Place::new(), Place::new()];
+    let mut machines = places.each_ref().map(|place| Runner::new(place, &system));
+    let [of_report, hosts @ ..] = &mut machines;
+    of_report.install();
+    for (host, place) in hosts.iter_mut().zip(&places[1..]) {
+        host.install();
+        host.share_artefacts(of_report);
+        for name in ["desk-c3", "desk-s3"] {
+            let text = format!("name = \"{name}\"\ntarget = \"native\"\n");
+            place.write(&format!("checkout/ci/duts/{name}.toml"), text);
+        }
+    }
+    let of_host = |host: &mut Runner, name: &str| {
+        let mine = rows.iter().enumerate().filter(|(_, row)| row["host"] == name);
+        for (index, row) in mine {
+            host.set("matrix", row.clone());
+            host.set("strategy", json!({"job-index": index}));
+            host.set("github", json!({"run_id": 4711}));
+            assert_eq!(host.value(&board["runs-on"][1]), row["host"]);
+            host.job(board).succeeds();
+            // The next job finds what a checkout leaves.
+            let _ = std::fs::remove_dir_all(host.path("part"));
+        }
+    };
+    std::thread::scope(|scope| {
+        for (host, name) in hosts.iter_mut().zip(["rack-1", "rack-2"]) {
+            scope.spawn(move || of_host(host, name));
+        }
+    });
+    let ended = of_report.job(report).succeeds();
+    assert!(ended.text.contains("joined of 3 runs"), "{}", ended.text);
+    let (all, bad) = junit(&of_report.path(""));
+    assert!(all > 200 && bad.is_empty(), "{all} cases, {bad:?}");
+    // A host that left nothing is named.
+    let lost = rows.iter().position(|row| row["shard"] == "2/2").unwrap();
+    std::fs::remove_dir_all(places[0].path(&format!("artefacts/run-{lost}"))).unwrap();
+    for left in ["parts", "joined"] {
+        std::fs::remove_dir_all(of_report.path(left)).unwrap();
+    }
+    let ended = of_report.job(report);
+    assert_eq!(ended.code, Some(2), "{}", ended.text);
+    assert!(ended.text.contains("shard 2/2 of `desk-c3/websocket` is missing"), "{}", ended.text);
+}
+
 /// The workflow that `mcp-hil init` writes into a checkout of firmware, with a stand-in for the container that fetches
 /// its components.
 #[test]

@@ -164,6 +164,22 @@ impl Runner {
         }
     }
 
+    /// A path in the workspace.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.workspace.join(name)
+    }
+
+    /// The machine has the program on its PATH.
+    pub(crate) fn install(&self) {
+        let to = self.workspace.with_file_name("bin/mcp-hil");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mcp-hil"), to).unwrap();
+    }
+
+    /// Artefacts go to where those of another machine go.
+    pub(crate) fn share_artefacts(&mut self, with: &Self) {
+        self.artefacts.clone_from(&with.artefacts);
+    }
+
     /// All programs on the machine have this in their environment.
     pub(crate) fn preset(&mut self, more: impl IntoIterator<Item = (&'static str, String)>) {
         self.preset.extend(more);
@@ -273,11 +289,15 @@ impl Runner {
                 let from = self.artefacts.join(with("name"));
                 assert!(from.is_dir(), "no artefact {}", from.display());
                 let to = self.workspace.join(with("path"));
+                // Without a name these are all, each in a folder of its name.
                 copy(&from, &to);
                 // It forgets who may run what.
                 for entry in std::fs::read_dir(&to).unwrap() {
-                    let mode = std::fs::Permissions::from_mode(0o644);
-                    std::fs::set_permissions(entry.unwrap().path(), mode).unwrap();
+                    let path = entry.unwrap().path();
+                    if path.is_file() {
+                        let mode = std::fs::Permissions::from_mode(0o644);
+                        std::fs::set_permissions(path, mode).unwrap();
+                    }
                 }
             }
             _ => return self.action(name, step, contexts),
