@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::capability::{Facts, PHOTO_TOOL};
 use crate::obligation::Duty;
 use crate::timing::{Kind, Timing};
+use crate::wire::id_key;
 
 /// Ids that the harness gives begin here, so that scripts can use small numbers of their own.
 pub const FIRST_ID: u64 = 1001;
@@ -59,6 +60,10 @@ const LONGEST_GRACE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Conversation {
     next_id: u64,
+    /// The first one of them in this session of the protocol.
+    first_id: u64,
+    /// Ids of requests in this session that somebody else gave.
+    used: BTreeSet<String>,
     deadline: Duration,
     timing: Timing,
     misses: u32,
@@ -88,6 +93,8 @@ impl Conversation {
     pub fn new(deadline: Duration) -> Self {
         Self {
             next_id: FIRST_ID,
+            first_id: FIRST_ID,
+            used: BTreeSet::new(),
             deadline,
             timing: Timing::default(),
             misses: 0,
@@ -102,9 +109,35 @@ impl Conversation {
 
     /// An id that was not used in this session.
     pub fn fresh_id(&mut self) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.next_fresh_id();
+        self.next_id = id + 1;
         id
+    }
+
+    /// The id that comes next.
+    pub fn next_fresh_id(&self) -> u64 {
+        let mut ids = self.next_id..;
+        ids.find(|id| !self.used.contains(&id.to_string())).unwrap_or(self.next_id)
+    }
+
+    /// Takes note of the id of a request that was sent.
+    pub fn use_id(&mut self, id: &Value) {
+        // Those that were given here are known.
+        if !id.as_u64().is_some_and(|id| (self.first_id..self.next_id).contains(&id)) {
+            self.used.insert(id_key(id));
+        }
+    }
+
+    /// Whether a request of this session had this id. No other one may have it (MCP, basic/messages).
+    pub fn is_used(&self, id: &Value) -> bool {
+        id.as_u64().is_some_and(|id| (self.first_id..self.next_id).contains(&id))
+            || self.used.contains(&id_key(id))
+    }
+
+    /// A session of the protocol begins, with a request under this id: all others may be used again.
+    pub fn begin_session(&mut self, id: Option<&Value>) {
+        self.first_id = self.next_id;
+        self.used = id.map(id_key).into_iter().collect();
     }
 
     /// How long an answer is waited for whose absence shows something. A device that has once let the
@@ -289,6 +322,29 @@ mod tests {
 
     fn call(tool: &str) -> Duty {
         Duty { method: Some("tools/call".into()), tool: Some(tool.into()), ..Duty::default() }
+    }
+
+    #[test]
+    fn an_id_is_used_once_in_a_session() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        let (own, given) = (json!(FIRST_ID), json!(FIRST_ID + 1));
+        assert!(!conversation.is_used(&own));
+        assert_eq!(conversation.fresh_id(), FIRST_ID);
+        conversation.use_id(&own);
+        conversation.use_id(&given);
+        conversation.use_id(&json!("7"));
+        for used in [&own, &given, &json!("7")] {
+            assert!(conversation.is_used(used), "{used}");
+        }
+        assert!(!conversation.is_used(&json!(7)));
+        // What somebody else gave is none of ours any more.
+        assert_eq!(conversation.fresh_id(), FIRST_ID + 2);
+        conversation.begin_session(Some(&json!(0)));
+        for unused in [&own, &given, &json!("7")] {
+            assert!(!conversation.is_used(unused), "{unused}");
+        }
+        assert!(conversation.is_used(&json!(0)));
+        assert_eq!(conversation.fresh_id(), FIRST_ID + 3);
     }
 
     #[test]

@@ -75,12 +75,9 @@ impl GivenIds {
         for Given { id, line, link } in given(case) {
             let problem = |what: String| Problem::at(&case.file, line, 0, what);
             let key = id_key(&id);
-            let link = if case.fresh { link } else { 0 };
-            let here = own
-                .insert((link, key.clone()), line)
-                // A generated case sends a step again under its id on purpose, once it is settled.
-                .filter(|earlier| !(is_generated(&case.id) && *earlier == line))
-                .map(|line| (case.file.clone(), line));
+            // A generated case has no others beside it.
+            let link = if case.fresh || is_generated(&case.id) { link } else { 0 };
+            let here = own.insert((link, key.clone()), line).map(|line| (case.file.clone(), line));
             let elsewhere = self.used.get(&key).filter(|_| !case.fresh).cloned();
             if let Some((file, line)) = here.or(elsewhere) {
                 let what = format!(

@@ -19,13 +19,15 @@ pub(super) const IDS: &[Row] = rows! {
     "id-far-negative-lost": "Requests with an id below -2^40 are not answered."
         => ids(|id| (id < -(1 << 40)).then_some(Value::Null));
     "id-again-dropped":
-        "A request with the same id as the request before it is treated as a repetition, and ignored." => {
-        let [last, forget] = shared(None);
+        "The last 16 ids are remembered beyond their session, and a request under one is ignored." => {
+        let mut seen: Vec<i64> = Vec::new();
         payloads_lost(move |payload| {
-            let id = get(payload, "id").as_i64();
-            last.replace(id) == id && id.is_some()
+            let Some(id) = get(payload, "id").as_i64() else { return false };
+            let is_again = seen.contains(&id);
+            seen.push(id);
+            seen.drain(..seen.len().saturating_sub(16));
+            is_again
         })
-        .disconnected(move |_| forget.set(None))
     };
     "id-eleven-digits-as-string": "Ids of eleven digits come back as strings."
         => ids(|id| {

@@ -31,6 +31,13 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());
     "text-told-in-part": "A tool tells the first forty characters of what it shows."
         => shown(|text| *text = text.chars().take(40).collect());
+    "tool-members-unknown":
+        "Tools have members that the version of the protocol does not know, as later ones name them."
+        => pages_of(tools(|tool| {
+            tool["title"] = json!({"en": "a tool"});
+            tool["outputSchema"] = json!(false);
+            tool["_meta"] = json!("none");
+        }), 3000);
     "small-pages": "The pages have about 2000 bytes." => pages_of(defect(), 2000);
     "one-tool-pages": "Every page has one tool." => pages_of(defect(), 0);
     "list-order-varies":

@@ -46,6 +46,14 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "ids-remembered":
+        "Of a session the last 64 ids are remembered, and a request under one of them is refused. \
+         It begins with initialize, also on another connection."
+        => ids_once(64, false);
+    "ids-remembered-by-connection":
+        "All ids are remembered until a new connection begins with initialize, and a request under \
+         one of them is refused."
+        => ids_once(usize::MAX, true);
     "initialize-once": "A second initialize in a session is refused." => {
         let [initialized, seen] = shared(false);
         requests(move |payload, hands| {
@@ -132,4 +140,30 @@ fn holds_nul(text: &str) -> bool {
 /// Answers with -32600.
 fn refuse(id: &Value, message: &str, hands: &mut Hands) {
     hands.send_payload(&error(id, -32600, message));
+}
+
+/// Refuses a request under one of the latest ids of the session. On a connection a session ends with `initialize`, or it
+/// lasts as long as the connection.
+fn ids_once(most: usize, to_the_end: bool) -> Defect {
+    let [opened, closed] = shared(false);
+    let mut seen: Vec<String> = Vec::new();
+    requests(move |payload, hands| {
+        let id = get(payload, "id");
+        if !(id.is_number() || id.is_string()) || !get(payload, "method").is_string() {
+            return Flow::Pass;
+        }
+        let key = id.to_string();
+        let is_again = seen.contains(&key);
+        if is_again {
+            refuse(id, "duplicate request id in session", hands);
+        } else {
+            if get(payload, "method") == "initialize" && !(opened.replace(true) && to_the_end) {
+                seen.clear();
+            }
+            seen.push(key);
+            seen.drain(..seen.len().saturating_sub(most));
+        }
+        drop_if(is_again)
+    })
+    .disconnected(move |_| closed.set(false))
 }

@@ -38,6 +38,19 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let id = format!("device-{count}");
             hands.send_payload(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
         });
+    "progress-told": "The device tells of progress before each answer to a request with a token for it."
+        => defect().on_answer_text(|cause, text, hands| {
+            let token = &cause.params()["_meta"]["progressToken"];
+            if token.is_null() {
+                return Flow::Pass;
+            }
+            let params = json!({"progressToken": token, "progress": 0.5, "total": 1});
+            hands.send_payload(&json!({
+                "jsonrpc": "2.0", "method": "notifications/progress", "params": params,
+            }));
+            hands.send(core::mem::take(text));
+            Flow::Drop
+        });
     "no-notifications": "The device sends no notifications, like all real ones."
         => defect()
             .on_message(|_, envelope, _| drop_if(envelope["payload"]["method"].is_string()));

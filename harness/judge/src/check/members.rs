@@ -24,24 +24,29 @@ const PRIORITY: Form = ("a number from 0 to 1", |value| {
 });
 
 /// Optional members of results by method (MCP 2024-11-05, schema); `*` is each item of an array.
-const MEMBERS: [(&str, &str, Form); 17] = [
+const MEMBERS: [(&str, &str, Form); 9] = [
     ("", "_meta", OBJECT),
     ("initialize", "instructions", STRING),
     ("initialize", "capabilities/experimental", OBJECT),
     ("initialize", "capabilities/logging", OBJECT),
     ("initialize", "capabilities/prompts", OBJECT),
     ("initialize", "capabilities/resources", OBJECT),
-    ("tools/list", "tools/*/annotations", OBJECT),
-    ("tools/list", "tools/*/title", STRING),
-    ("tools/list", "tools/*/annotations/title", STRING),
-    ("tools/list", "tools/*/annotations/readOnlyHint", BOOLEAN),
-    ("tools/list", "tools/*/annotations/destructiveHint", BOOLEAN),
-    ("tools/list", "tools/*/outputSchema", OBJECT),
-    ("tools/list", "tools/*/_meta", OBJECT),
     ("tools/call", "content/*/annotations", OBJECT),
     ("tools/call", "content/*/annotations/audience", ROLES),
     ("tools/call", "content/*/annotations/priority", PRIORITY),
-    ("tools/call", "structuredContent", OBJECT),
+];
+
+/// Members that later revisions added, by the revision (its date) from which on they mean something: before, they are
+/// members like any other that no document knows.
+const LATER_MEMBERS: [(&str, &str, &str, Form); 8] = [
+    ("2025-03-26", "tools/list", "tools/*/annotations", OBJECT),
+    ("2025-03-26", "tools/list", "tools/*/annotations/title", STRING),
+    ("2025-03-26", "tools/list", "tools/*/annotations/readOnlyHint", BOOLEAN),
+    ("2025-03-26", "tools/list", "tools/*/annotations/destructiveHint", BOOLEAN),
+    ("2025-06-18", "tools/list", "tools/*/title", STRING),
+    ("2025-06-18", "tools/list", "tools/*/outputSchema", OBJECT),
+    ("2025-06-18", "tools/list", "tools/*/_meta", OBJECT),
+    ("2025-06-18", "tools/call", "structuredContent", OBJECT),
 ];
 
 /// Levels of `notifications/message` (MCP 2024-11-05, server/utilities/logging).
@@ -62,6 +67,8 @@ pub(super) struct Claims {
     first: Vec<(Value, [Option<String>; 3])>,
     /// The capabilities of the latest one.
     capabilities: Vec<String>,
+    /// The version of the protocol that it got.
+    version: String,
     /// Whether one of [`SERVED`] was ever among them.
     has_more: bool,
     /// The device has sent a notification of progress.
@@ -105,7 +112,7 @@ impl Claims {
         let Some(result) = payload.get("result") else {
             return;
         };
-        judge_members(method, result, (payload, open, seq), sink);
+        judge_members(method, result, &self.version, (payload, open, seq), sink);
         if method == "initialize" {
             self.initialized(result, (payload, open, seq), sink);
         }
@@ -127,6 +134,9 @@ impl Claims {
         match payload.get("method").and_then(Value::as_str) {
             Some("notifications/progress") => {
                 self.has_progress = true;
+                if pending.has_odd_token() {
+                    return;
+                }
                 let token = member("progressToken");
                 let total = member("total").is_none_or(Value::is_number);
                 let holds = token.is_some_and(|token| token.is_string() || token.is_number())
@@ -162,6 +172,8 @@ impl Claims {
     fn initialized(&mut self, result: &Value, (payload, open, seq): Exchange<'_>, sink: &mut Sink) {
         let capabilities = result.get("capabilities").and_then(Value::as_object);
         self.capabilities = capabilities.into_iter().flat_map(Map::keys).cloned().collect();
+        let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        version.clone_into(&mut self.version);
         let sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
         let claims = |known: &(&str, &str)| self.capabilities.iter().any(|one| one == known.0);
         self.has_more |= SERVED.iter().any(claims);
@@ -188,12 +200,15 @@ type Exchange<'a> = (&'a Map<String, Value>, &'a Open, u64);
 fn judge_members(
     method: &str,
     result: &Value,
+    version: &str,
     (payload, open, seq): Exchange<'_>,
     sink: &mut Sink,
 ) {
     // None of them need be there.
     sink.held(Id::McpMemberTypes);
-    for (of, place, (form, is_such)) in MEMBERS {
+    let later = LATER_MEMBERS.iter().filter(|(since, ..)| version >= *since);
+    let members = MEMBERS.into_iter().chain(later.map(|(_, of, place, form)| (*of, *place, *form)));
+    for (of, place, (form, is_such)) in members {
         if !of.is_empty() && of != method {
             continue;
         }
@@ -222,5 +237,41 @@ fn collect<'a>(value: &'a Value, place: &[&str], found: &mut Vec<&'a Value>) {
                 collect(member, rest, found);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_hil_core::obligation::Duty;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case("2024-11-05", json!({"_meta": 1}), true)]
+    #[case("2024-11-05", json!({"tools": [{"title": 1, "annotations": [], "outputSchema": 0}]}), false)]
+    #[case("2025-03-26", json!({"tools": [{"title": 1, "annotations": {}, "outputSchema": 0}]}), false)]
+    #[case("2025-03-26", json!({"tools": [{"annotations": {"readOnlyHint": "yes"}}]}), true)]
+    #[case("2025-06-18", json!({"tools": [{"title": "a"}, {"title": 1}]}), true)]
+    #[case("2025-06-18", json!({"tools": [{"title": 1, "outputSchema": 0}]}), true)]
+    #[case("", json!({"tools": [{"title": 1}]}), false)]
+    fn members_are_judged_by_the_version_that_has_them(
+        #[case] version: &str,
+        #[case] result: Value,
+        #[case] is_found: bool,
+    ) {
+        let open = Open {
+            seq: 0,
+            at_us: 0,
+            case: "a/a".into(),
+            step: None,
+            link: 1,
+            duty: Duty::default(),
+            text: "{}".into(),
+        };
+        let mut sink = Sink::default();
+        let payload = Map::from_iter([("result".to_owned(), result.clone())]);
+        judge_members("tools/list", &result, version, (&payload, &open, 1), &mut sink);
+        assert_eq!(!sink.found.is_empty(), is_found);
     }
 }

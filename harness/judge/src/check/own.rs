@@ -14,14 +14,16 @@ const MODES: [&str; 3] = ["auto", "manual", "realtime"];
 
 /// A message that is neither `mcp` nor hello came: its members are those that the document lists.
 pub(super) fn judge_members(envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
-    let is_text = |name: &str| envelope.get(name).is_none_or(Value::is_string);
+    // Some write null for none.
+    let given = |name: &str| envelope.get(name).filter(|value| !value.is_null());
+    let is_text = |name: &str| given(name).is_none_or(Value::is_string);
     let is_one_of = |name: &str, known: &[&str]| {
         envelope.get(name).and_then(Value::as_str).is_some_and(|value| known.contains(&value))
     };
     let (holds, expected) = match envelope.get("type").and_then(Value::as_str) {
         Some("listen") => (
             is_one_of("state", &STATES)
-                && (!envelope.contains_key("mode") || is_one_of("mode", &MODES))
+                && (given("mode").is_none() || is_one_of("mode", &MODES))
                 && is_text("text"),
             "state start, stop or detect; mode auto, manual or realtime; text a string",
         ),
@@ -84,7 +86,8 @@ mod tests {
     #[case(json!({"type": "listen"}), 1)]
     #[case(json!({"type": "listen", "state": "started", "mode": "auto"}), 1)]
     #[case(json!({"type": "listen", "state": "start", "mode": 1}), 1)]
-    #[case(json!({"type": "listen", "state": "detect", "text": null}), 1)]
+    #[case(json!({"type": "listen", "state": "detect", "text": null, "mode": null}), 0)]
+    #[case(json!({"type": "listen", "state": "detect", "text": 7}), 1)]
     #[case(json!({"type": "abort"}), 0)]
     #[case(json!({"type": "abort", "reason": "wake_word_detected"}), 0)]
     #[case(json!({"type": "abort", "reason": 1}), 1)]

@@ -111,12 +111,26 @@ impl PendingRequests {
 
     /// Whether a request that waits for its answer gave this token for progress.
     pub(crate) fn has_token(&self, token: &Value) -> bool {
-        let asked = |open: &Open| {
-            let sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
-            sent.pointer("/payload/params/_meta/progressToken").map(id_key)
+        self.tokens().any(|asked| id_key(&asked) == id_key(token))
+    }
+
+    /// Whether one of them gave a token that is none, or that not every device can give back.
+    pub(crate) fn has_odd_token(&self) -> bool {
+        let is_plain = |token: &Value| match token {
+            Value::String(text) => text.chars().all(|letter| letter >= ' ' && letter != '\u{FFFD}'),
+            number => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
         };
-        let mut open = self.open.values().filter(|open| open.text.contains("\"progressToken\""));
-        open.any(|open| asked(open) == Some(id_key(token)))
+        self.tokens().any(|token| !is_plain(&token))
+    }
+
+    fn tokens(&self) -> impl Iterator<Item = Value> {
+        let open = self.open.values().filter(|open| open.text.contains("\"progressToken\""));
+        open.map(|open| {
+            // One that no parser takes gives none that is known.
+            let mut sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
+            let token = sent.pointer_mut("/payload/params/_meta/progressToken");
+            token.map(Value::take).unwrap_or_default()
+        })
     }
 
     /// Forgets, at the end of a case, what only that case could use: messages without id, and

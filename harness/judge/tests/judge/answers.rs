@@ -10,9 +10,25 @@ use rstest::rstest;
 
 use super::play::*;
 
+/// A request that gives a token for progress, and progress.
+const TOLD: &str =
+    r#"> 0 {"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":"a"}}}"#;
+const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a","progress":1}}"#;
+
 #[rstest]
 #[case::good(&[PING, PONG], &[])]
 #[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
+#[case::progress(&[TOLD, PROGRESS, PONG], &[])]
+#[case::progress_unasked(&[PING, PROGRESS, PONG], &["a/a notifications.progress-token"])]
+#[case::progress_too_late(&[TOLD, PONG, PROGRESS], &["a/a notifications.progress-token"])]
+#[case::progress_of_no_token(
+    &[
+        r#"> 0 {"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":true}}}"#,
+        r#"< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":true,"progress":1}}"#,
+        PONG,
+    ],
+    &[]
+)]
 #[case::twice(&[PING, PONG, PONG], &["a/a jsonrpc.one-answer"])]
 #[case::id_as_string(
     &[PING, r#"< {"jsonrpc":"2.0","id":"7","result":{}}"#, "? 0", FENCE, FENCED],

@@ -446,6 +446,12 @@ impl DutRun<'_, '_> {
             self.look_for_late_answers(session).await;
             return session.carry_out(case, &mut self.dialing).await;
         }
+        if !case.fresh && session.connection.initialized && session.repeats_an_id(case) {
+            match self.another_session(session).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
         match self.ready(session, case.fresh).await {
             Exchange::Settled => session.carry_out(case, &mut self.dialing).await,
             other => other,
@@ -469,6 +475,19 @@ impl DutRun<'_, '_> {
                 other => return other,
             }
         }
+        Exchange::Settled
+    }
+
+    /// Ends the session, so that ids may come again: with the connection, where that costs nothing.
+    async fn another_session(&mut self, session: &mut Session) -> Exchange {
+        if session.connection.link.is_none() {
+            return Exchange::Settled;
+        }
+        if !self.dialing.is_quick(session) {
+            return session.initialize_again().await;
+        }
+        self.look_for_late_answers(session).await;
+        session.drop_link("an id comes again, which is for a new session");
         Exchange::Settled
     }
 

@@ -22,7 +22,7 @@ use super::session::{Exchange, Manner, Next, Session};
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The method that opens a session.
-const INITIALIZE: &str = "initialize";
+pub(super) const INITIALIZE: &str = "initialize";
 
 /// A request that is waited for no longer. Its answer may come all the same.
 #[derive(Debug)]
@@ -47,9 +47,6 @@ impl Session {
             return Exchange::Gone;
         };
         let duty = self.judge.duty().clone();
-        if duty.method.as_deref() == Some(INITIALIZE) {
-            self.connection.initialized = true;
-        }
         if duty.owes != Owes::Answer && !ping {
             let end = self.fence(at, &duty, sent_at).await;
             self.may_have_stirred(at, &duty);

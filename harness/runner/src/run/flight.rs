@@ -21,8 +21,9 @@ use mcp_hil_scenario::{Action, Case, Expect, Flat, Outgoing, Scope, Step};
 use serde_json::{Value, json};
 
 use super::bring_up::list_params;
+use super::ids::is_legal_with_own_id;
 use super::session::{Exchange, Manner, Next, Session};
-use super::settle::{is_legal_with_own_id, reads_status};
+use super::settle::reads_status;
 use super::stimulus::manner;
 
 /// How many bytes of messages are under way at most: twice the receive window of lwIP in stock firmware, 5,760.
@@ -322,9 +323,6 @@ impl Session {
         };
         self.flights.has_flown = true;
         let duty = self.judge.duty().clone();
-        if duty.method.as_deref() == Some("initialize") {
-            self.connection.initialized = true;
-        }
         if duty.owes != Owes::Answer {
             flight.unanswered = bytes;
         } else {

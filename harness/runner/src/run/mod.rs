@@ -4,7 +4,8 @@
 //! transport, and `case_run` one case on it; `session` is its connection with everything that records and judges it, `exchange` one message and
 //! its answer, `flight` several of them under way together (`flights` says how many, `together` does so with
 //! generated inputs), and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
-//! of a scenario; `confirm` tries the repro commands before they are printed; `property_run` has generated ones carried out, `shrink` makes what fails smaller, on a
+//! of a scenario, and `ids` sees to it that no id comes twice in a session; `confirm` tries the repro commands before they
+//! are printed; `property_run` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `surrogate` where there is one, and `keep` leaves it as a file;
 //! `interactive` carries out what a program of its own orders, in place of a scenario, `talk` each order, and
 //! `idle` serves the device meanwhile;
@@ -22,6 +23,7 @@ mod exchange;
 mod flight;
 mod flights;
 mod idle;
+mod ids;
 mod interactive;
 mod keep;
 mod linger;

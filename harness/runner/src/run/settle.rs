@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{STATUS_TOOL, only_reads};
 use mcp_hil_core::catalogue::RequirementId as Id;
-use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::Role;
-use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check;
 use mcp_hil_scenario::{Outgoing, Scope, Step};
 use serde_json::Value;
 
+use super::ids::is_legal_with_own_id;
 use super::session::{Exchange, Session};
 use super::settings::Settings;
 use super::stimulus::manner;
@@ -369,18 +369,4 @@ pub(super) fn reads_status(outgoing: &Outgoing) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a request carries an id that its scenario gave it, and that the device has to answer.
-pub(super) fn is_legal_with_own_id(outgoing: &Outgoing, frame: &Frame) -> bool {
-    let own = match outgoing {
-        Outgoing::Request { id, .. } => id.is_some(),
-        Outgoing::Status | Outgoing::Notify { .. } => false,
-        Outgoing::Payload(value) | Outgoing::Envelope(value) => {
-            !value.to_string().contains("${id}")
-        }
-        Outgoing::PayloadText(text) | Outgoing::Text(text) => !text.contains("${id}"),
-        Outgoing::Binary(_) | Outgoing::Ping => false,
-    };
-    own && Duty::of(frame).owes == Owes::Answer
 }

@@ -299,8 +299,18 @@ impl Session {
 
     /// The frame of a step with all variables filled in.
     pub(super) fn fill(&mut self, outgoing: &Outgoing, scope: &Scope) -> Result<Frame, Missing> {
-        let mut scope = scope.clone();
         let fresh = self.conversation.fresh_id();
+        self.fill_as(outgoing, scope, fresh)
+    }
+
+    /// The same under this id, where the step has none of its own.
+    pub(super) fn fill_as(
+        &self,
+        outgoing: &Outgoing,
+        scope: &Scope,
+        fresh: u64,
+    ) -> Result<Frame, Missing> {
+        let mut scope = scope.clone();
         scope.set("id", fresh.into());
         let optional =
             |value: &Option<Value>| value.as_ref().map(|value| scope.fill(value)).transpose();
