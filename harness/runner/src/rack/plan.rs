@@ -90,12 +90,13 @@ impl Rack {
         let (mut lanes, mut refused): (Vec<Plan>, _) = (Vec::new(), Vec::new());
         for spec in devices {
             let own = RunArgs { dut: vec![spec.clone()], seed: Some(seed), ..args.clone() };
-            let planned = device(&own).and_then(|mut dut| {
-                name_apart(&mut dut, &lanes, spec)?;
-                let mut plan = Plan::of_one(&own, dut)?;
-                plan.limit.clone_from(&limit);
-                Ok(plan)
-            });
+            let planned =
+                device(&own).map_err(|error| of_device(error, spec)).and_then(|mut dut| {
+                    name_apart(&mut dut, &lanes, spec)?;
+                    let mut plan = Plan::of_one(&own, dut)?;
+                    plan.limit.clone_from(&limit);
+                    Ok(plan)
+                });
             match planned {
                 Ok(plan) => lanes.push(plan),
                 Err(error) if error.exit == exit::BENCH => refused.push((spec.clone(), error)),
@@ -142,6 +143,14 @@ impl Rack {
     /// Whether the same failures are known of all devices.
     pub(super) fn has_one_baseline(&self) -> bool {
         self.lanes.iter().all(|plan| plan.basis.baseline == self.lanes[0].basis.baseline)
+    }
+}
+
+/// A mistake with the device that has it: of several, nobody would know whose it is.
+fn of_device(error: UserError, spec: &str) -> UserError {
+    match error.exit == exit::USAGE && !error.what.contains(spec) {
+        true => error.about(format_args!("`--dut {spec}`")),
+        false => error,
     }
 }
 
