@@ -32,6 +32,10 @@ workflows() {
     ci/workflows.sh 2>&1 | tee "$target/workflows.log"
 }
 
+wheel() {
+    ci/wheel.sh --try 2>&1 | tee "$target/wheel.log"
+}
+
 failed() {
     [ "$status" -ne 0 ] || status=$1
     failed_steps+="failed: $2"$'\n'
@@ -47,6 +51,7 @@ step ci/firmware.sh
 step ci/package.sh
 # The program as the tests have it: another build would take as long as they do.
 step cargo test --workspace --no-run --quiet
+step wheel
 step "$target/debug/mcp-hil" run --dut native --transport both --junit "$target/mcp-hil/junit.xml"
 # Mutants are tried by the tests; here, that nothing harmless is accused.
 step "$target/debug/mcp-hil" self-test --quick --harmless
@@ -60,6 +65,6 @@ ci/test.sh 2>&1 | tee "$target/check.log" || failed "$?" "ci/test.sh"
 
 # What was left out, and the sum of the tests, once more: nothing comes after them.
 printf '\n%s' "$failed_steps"
-grep -h '^not run: ' "$target/workflows.log" "$target/check.log" | sort -u || true
+grep -h '^not run: ' "$target/workflows.log" "$target/wheel.log" "$target/check.log" | sort -u || true
 tail -n 1 "$target/check.log"
 exit "$status"
