@@ -119,15 +119,7 @@ fn twice(steps: Vec<Step>) -> Vec<Step> {
     if again.is_empty() {
         return steps;
     }
-    let initialize = json!({
-        "protocolVersion": "2024-11-05",
-        "capabilities": {},
-        "clientInfo": {"name": "mcp-hil", "version": "1.0"},
-    });
-    let next = [
-        Step::of(Action::Disconnect { after: Vec::new() }),
-        steps::request("initialize", initialize),
-    ];
+    let next = [Step::of(Action::Disconnect { after: Vec::new() }), steps::initialize()];
     steps.into_iter().chain(next).chain(again).collect()
 }
 

@@ -336,6 +336,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
         }
         Command::Redial => {
             steps.push(Step::of(Action::Disconnect { after: Vec::new() }));
+            steps.push(steps::initialize());
             let slug = Id::SessionStateKept;
             match level {
                 Known(at, _) => drop(read(Known(at, slug), steps)),
@@ -349,6 +350,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
         }
         Command::Reboot => {
             steps.push(Step::of(Action::Reboot));
+            steps.push(steps::initialize());
             Open(muted)
         }
         Command::OddStep(up, by) => odd_step(*up, *by, level, steps),

@@ -36,6 +36,16 @@ pub fn good_requests(number: usize) -> Vec<Step> {
     each.map(step).collect()
 }
 
+/// Opens a session on a new connection. Documents put it first, so a device may insist on it.
+pub(super) fn initialize() -> Step {
+    let params = json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "mcp-hil", "version": "1.0"},
+    });
+    request("initialize", params)
+}
+
 /// The first page of the list.
 pub(super) fn list() -> Step {
     request("tools/list", json!({}))

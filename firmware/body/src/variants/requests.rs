@@ -46,6 +46,24 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "initialize-first":
+        "On each connection only initialize and ping are carried out until initialize has come; other \
+         requests are refused." => {
+        let [opened, closed] = shared(false);
+        requests(move |payload, hands| {
+            let id = get(payload, "id");
+            let method = get(payload, "method");
+            let is_such = Id::from_value(id).is_some();
+            let opens = method == "initialize" && is_such;
+            opened.set(opened.get() || opens);
+            let is_early = is_such && !opened.get() && method != "ping";
+            if is_early {
+                refuse(id, "initialize must be first", hands);
+            }
+            drop_if(is_early)
+        })
+        .disconnected(move |_| closed.set(false))
+    };
     "ids-remembered":
         "Of a session the last 64 ids are remembered, and a request under one of them is refused. \
          It begins with initialize, also on another connection."

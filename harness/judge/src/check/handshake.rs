@@ -96,6 +96,12 @@ impl LinkState {
         self.initialize == Some(seq)
     }
 
+    /// Whether the message at `seq` came behind an `initialize` on this link: before it a device may refuse requests (MCP,
+    /// basic/lifecycle).
+    pub(crate) fn is_initialized(&self, seq: u64) -> bool {
+        self.initialize.is_some_and(|initialize| initialize < seq)
+    }
+
     /// Whether the harness dropped the link and waits for the device to come back by itself.
     pub(crate) fn was_dropped(&self) -> bool {
         self.dropped

@@ -8,6 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::console;
+use super::handshake::LinkState;
 use super::log::{CaseLog, Reply};
 use super::pending::Open;
 use super::sink::{Sink, evidence};
@@ -112,19 +113,21 @@ impl Lists {
         self.boot.ever_complete
     }
 
-    /// Judges an answer to `tools/list` or `tools/call`.
+    /// Judges an answer to `tools/list` or `tools/call` on this link.
     pub(crate) fn answered(
         &mut self,
         seq: u64,
         payload: &Map<String, Value>,
         open: &Open,
+        link: &LinkState,
         sink: &mut Sink,
     ) {
         let result = payload.get("result");
         match (open.duty.method.as_deref(), result) {
             (Some("tools/list"), Some(result)) => self.page(seq, result, open, sink),
             (Some("tools/call"), _) => {
-                if self.listed.contains(STATUS_TOOL) {
+                let early = payload.contains_key("error") && !link.is_initialized(open.seq);
+                if self.listed.contains(STATUS_TOOL) && !early {
                     status::judge_reading(seq, payload, open, sink);
                 }
                 self.callable(seq, result, open, sink);

@@ -240,7 +240,7 @@ impl Judge {
                 seq: Some(seq),
             });
         }
-        self.lists.answered(seq, payload, open, &mut self.sink);
+        self.lists.answered(seq, payload, open, &self.link, &mut self.sink);
         self.claims.answered(seq, payload, open, &mut self.sink);
         self.vision.answered(open.seq);
         if let Some(exercised) = exercised {
