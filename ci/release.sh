@@ -3,8 +3,8 @@
 #
 #   ci/release.sh TARGET...      builds the program for targets of Rust, such as x86_64-unknown-linux-musl, and packs each
 #                                into target/release-files/mcp-hil-VERSION-TARGET.tar.gz, with its checksum
-#   ci/release.sh --try TARGET   runs what was packed in a folder that has nothing else (Linux, as root or where users may
-#                                make namespaces)
+#   ci/release.sh --try TARGET   runs what was packed in a root that has a shell and nothing else (Linux, as root)
+#   ci/release.sh --wheel TARGET packs the program into a wheel, target/wheels/mcp_hil-VERSION-*.whl (`ci/wheel.sh`)
 #   ci/release.sh --image TARGET [OPTION]...
 #                                builds the image of `ci/Containerfile` with what was packed, as `mcp-hil:TARGET`; options
 #                                go to `docker build`
@@ -84,17 +84,23 @@ checksum() {
     if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi
 }
 
-# A run of the packed program in a root that has nothing but it.
+# A run of the packed program in a root that has nothing but it and what any container has: a shell, the processes, a null
+# device. No C library, no certificates, no Rust.
 try() {
-    local root name=mcp-hil-$version-$1
+    local name=mcp-hil-$version-$1
+    if ! command -v busybox >/dev/null; then
+        printf 'no `busybox`: expected a static one, as the shell\n\nhint: `sudo apt-get install --no-install-recommends busybox-static`\n' >&2
+        exit 1
+    fi
     root=$(mktemp -d)
-    trap 'rm -rf "$root"' EXIT
-    mkdir "$root/tmp"
+    trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$root"' EXIT
+    mkdir "$root/tmp" "$root/bin" "$root/dev" "$root/proc"
+    cp "$(command -v busybox)" "$root/bin/sh"
+    mknod -m 666 "$root/dev/null" c 1 3
+    mount -t proc proc "$root/proc"
     tar -xzf "$out/$name.tar.gz" -C "$root" --strip-components 1 "$name/mcp-hil"
-    local enter=(chroot "$root")
-    [ "$(id -u)" -eq 0 ] || enter=(unshare --map-root-user chroot "$root")
-    "${enter[@]}" /mcp-hil --version
-    "${enter[@]}" /mcp-hil run --dut native --transport both --out /runs --no-confirm | grep ' Summary '
+    chroot "$root" /mcp-hil --version
+    chroot "$root" /mcp-hil run --dut native --transport both --out /runs --no-confirm | grep ' Summary '
     [ -s "$root/runs/latest/junit.xml" ]
 }
 
@@ -127,6 +133,10 @@ gather() {
 case ${1:-} in
 --try)
     try "${2:?which target?}"
+    ;;
+--wheel)
+    tools "${2:?which target?}"
+    exec ci/wheel.sh "$2"
     ;;
 --image)
     shift
