@@ -324,7 +324,7 @@ fn doubled() -> Vec<Step> {
         twice(r#""mcpHil":1,"mcpHil":2"#),
         nested("/params", json!({"a": [{"b": [{}]}]})),
         nested("", json!({"a": {"b": {"c": {"d": []}}}})),
-        nested("/params", json!([[[[1]], []], {}])),
+        nested("/params", json!({"a": [[[[1]], []], {}]})),
         garbage(format!("{notification}{notification}")),
         garbage(format!("{notification}\n{notification}")),
         garbage(format!("{notification},{notification}")),

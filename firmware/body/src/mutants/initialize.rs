@@ -127,8 +127,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 Flow::Pass
             })
             .on_result("tools/list", move |_, result| {
-                // Getting to know the device takes two.
-                if count.get() > 2
+                // Getting to know the device takes three.
+                if count.get() > 3
                     && let Some(Value::Array(tools)) = result.get_mut("tools")
                 {
                     tools.truncate(tools.len() / 2);

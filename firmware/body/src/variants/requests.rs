@@ -46,6 +46,16 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "meta-checked": "Requests whose `_meta` is not an object, as MCP's schema has it, are refused."
+        => requests(|payload, hands| {
+            let meta = get(payload, "params").get("_meta");
+            let is_refused = meta.is_some_and(|meta| !meta.is_object())
+                && Id::from_value(get(payload, "id")).is_some();
+            if is_refused {
+                refuse(get(payload, "id"), "_meta must be an object", hands);
+            }
+            drop_if(is_refused)
+        });
     "initialize-first":
         "On each connection only initialize and ping are carried out until initialize has come; other \
          requests are refused." => {

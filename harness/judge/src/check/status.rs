@@ -56,6 +56,10 @@ fn is_plain_call(open: &Open) -> bool {
         return false;
     }
     let sent = serde_json::from_str::<Value>(&open.text).unwrap_or_default();
+    // MCP's schema says that `_meta` is an object: another value may be refused.
+    if sent.pointer("/payload/params/_meta").is_some_and(|meta| !meta.is_object()) {
+        return false;
+    }
     match sent.pointer("/payload/params/arguments") {
         None => true,
         Some(arguments) => arguments.as_object().is_some_and(Map::is_empty),

@@ -12,6 +12,7 @@ use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_endpoint::Endpoint;
 use mcp_hil_judge::check::{Seen, settings};
+use mcp_hil_scenario::area;
 use serde_json::{Value, json};
 
 use super::session::{Exchange, Manner, Session};
@@ -71,6 +72,25 @@ impl Session {
             true => with_vision(Some(params)).unwrap_or_default(),
             false => params,
         }
+    }
+
+    /// The parameters of an `initialize` in a scenario, with what this device was found to need. Whether it accepts
+    /// `capabilities` alone is shown by the cases of `initialize`; the others have a session to open.
+    pub(super) fn with_what_it_needs(&self, params: Option<Value>) -> Option<Value> {
+        let mut params = match self.device.insists_on_vision {
+            true => with_vision(params),
+            false => params,
+        };
+        if self.device.insists_on_client
+            && area(&self.transcript.case) != "initialize"
+            && let Some(members) = params.get_or_insert_with(|| json!({})).as_object_mut()
+            && let Value::Object(complete) = initialize_params()
+        {
+            for (name, value) in complete {
+                members.entry(name).or_insert(value);
+            }
+        }
+        params
     }
 
     /// Whether the device accepts `initialize` with these parameters.
@@ -287,10 +307,22 @@ impl Session {
             }
             let view = self.judge.answer_view(&at);
             if view.is_some_and(|view| view.get("result").is_some()) {
+                self.device.insists_on_client =
+                    name == "second" && self.refuses_capabilities_alone().await;
                 return true;
             }
         }
         false
+    }
+
+    /// Whether the device refuses `initialize` with nothing but `capabilities`. MCP asks for more, documents of the family
+    /// do not.
+    async fn refuses_capabilities_alone(&mut self) -> bool {
+        let at: Arc<str> = "initialize-alone".into();
+        let params = self.opening(json!({"capabilities": {}}));
+        let frame = self.request_frame("initialize", Some(&params));
+        self.exchange(&at, Role::Probe, frame, Manner::Plain).await;
+        self.judge.answer_view(&at).is_some_and(|view| view.get("error").is_some())
     }
 
     /// What the status tells once two readings are the same: a backlight may fade in after the start.

@@ -81,6 +81,8 @@ pub(super) struct KnownDevice {
     pub(super) server: Option<(String, String)>,
     /// Whether it accepts no `initialize` without `capabilities.vision`.
     pub(super) insists_on_vision: bool,
+    /// Whether it accepts no `initialize` without `protocolVersion` and `clientInfo`.
+    pub(super) insists_on_client: bool,
     /// Whether it is a board, or may be one.
     pub(super) silicon: bool,
     pub(super) console: ConsoleView,

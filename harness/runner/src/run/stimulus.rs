@@ -10,7 +10,6 @@ use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
 use serde_json::{Value, json};
 
-use super::bring_up::with_vision;
 use super::flight::Flight;
 use super::link::Dialing;
 use super::session::{Exchange, Manner, Session};
@@ -324,9 +323,9 @@ impl Session {
             Outgoing::Request { method, params, id } => {
                 let id = optional(id)?.unwrap_or_else(|| fresh.into());
                 let (method, mut params) = (name(method)?, optional(params)?);
-                if self.device.insists_on_vision && method == "initialize" {
+                if method == "initialize" {
                     // Without it the case would only show once more what is known of the device.
-                    params = with_vision(params);
+                    params = self.with_what_it_needs(params);
                 }
                 outbound::request(&id, &method, params.as_ref()).to_string()
             }
