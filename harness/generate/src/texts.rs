@@ -18,6 +18,16 @@ const LENGTHS: [usize; 14] = [31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 2
 /// Lengths of the whole text at which larger buffers end.
 const LONGER: [usize; 8] = [1000, 1023, 1024, 1025, 1536, 2047, 2048, 2049];
 
+/// Long texts of letters of several bytes: wherever a buffer ends, it cuts one of some of them.
+const WIDE: [&str; 6] = [
+    "${repeat:\u{e9}:1030}",
+    "x${repeat:\u{e9}:1030}",
+    "${repeat:\u{4e2d}:690}",
+    "x${repeat:\u{4e2d}:690}",
+    "xx${repeat:\u{4e2d}:690}",
+    "${repeat:\u{1f600}:520}",
+];
+
 /// What careless code changes: by writing or reading JSON by hand, by formats, by another encoding, by tidying up.
 const CONTENTS: [&str; 18] = [
     "a   b \t\t c",
@@ -82,7 +92,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         0 => CONTENTS.map(marked).to_vec(),
         1 => LENGTHS.iter().map(of_length).collect(),
         2 => BARE.map(str::to_owned).to_vec(),
-        _ => LONGER.iter().map(of_length).collect(),
+        _ => LONGER.iter().map(of_length).chain(WIDE.map(marked)).collect(),
     };
     let said = texts.into_iter().map(|text| {
         call(&tool, object(&argument, text.into()).into())

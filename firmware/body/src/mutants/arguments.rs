@@ -50,6 +50,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => missing(|property| property.type_name() == "integer" && property.default().is_none());
     "argument-numeric-string": "An integer may come as a string: \"50\" is 50."
         => integers(|value, _| value.as_str()?.parse::<i64>().ok());
+    "argument-hex-string": "An integer may come as hexadecimal text: \"0x5\" is 5."
+        => integers(|value, _| i64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok());
+    "argument-decimal-string": "An integer may come as text with a fraction of zero: \"5.0\" is 5."
+        => integers(|value, _| value.as_str()?.strip_suffix(".0")?.parse::<i64>().ok());
     "argument-string-as-least": "A string for an integer is replaced by the smallest value."
         => integers(|value, range| value.is_string().then_some(range.minimum));
     "argument-boolean-as-integer": "true is 1 and false is 0 for an integer."

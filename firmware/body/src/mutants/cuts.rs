@@ -27,6 +27,8 @@ pub(super) const ARGUMENTS: &[Row] = rows! {
     "argument-echo-cut-in-character":
         "The text of a theme that is refused is cut after 32 bytes, in the midst of a character."
         => cut_after("Unknown theme: ", 32);
+    "text-cut-in-character": "A text is cut after 1040 bytes, in the midst of a character."
+        => with_tools(cut_after("shown: ", 1040), DISPLAY);
 };
 
 /// Where what an answer echoes after `head` begins and ends, as it is spelled.

@@ -7,6 +7,20 @@ use crate::rows::prelude::*;
 const TOOL: &str = "self.camera.take_photo";
 
 pub(super) const MUTANTS: &[Row] = rows! {
+    "vision-lost-with-ping": "After a ping the device does not know any more where pictures go." => {
+        let mut is_lost = false;
+        defect().on_payload(move |payload, hands| {
+            let method = get(payload, "method");
+            is_lost = (is_lost || method == "ping") && method != "initialize";
+            let is_photo = get(payload, "params")["name"] == TOOL;
+            let is_refused = is_lost && is_photo && payload.contains_key("id");
+            if is_refused {
+                let why = "Image explain URL or token is not set";
+                hands.send_payload(&error(get(payload, "id"), -32603, why));
+            }
+            drop_if(is_refused)
+        })
+    };
     "vision-without-url": "take_photo succeeds although there is no URL for pictures."
         => on_refusal("is not set");
     "vision-any-url": "take_photo succeeds although the URL is not HTTP."
