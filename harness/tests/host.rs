@@ -8,6 +8,8 @@ mod support;
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::Value;
+
 use support::{Place, missing};
 
 /// A small firmware, written for the tests of the kit.
@@ -66,12 +68,98 @@ fn a_stack_that_overflows_is_told_with_the_task_and_shown_again_by_its_command()
     place.hil(run).env("CARGO_TARGET_DIR", builds()).end().exits(1).prints(&[
         "***ERROR*** A stack overflow in task",
         "Backtrace: 0x",
+        "shrunk       from 13 to 1 exchange in ",
         "repro        mcp-hil run --dut host:",
     ]);
     // The program that has ended was started again for this case.
     let report = place.report();
     let close = report["cases"].as_array().unwrap().iter().find(|c| c["case"] == "session/close");
     assert_eq!(close.unwrap()["verdict"], "pass");
+
+    // What is left is a scenario of one message, less deep than the one that was found.
+    let text = smallest(&place, &report);
+    let depth: u32 =
+        text.split("${repeat:[:").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
+    assert!(20 < depth && depth < 1000, "{text}");
+    let again = ["run", "--dut", &dut, "--linger", "0", "--scenario", "small.yaml", "--no-confirm"];
+    place.write("small.yaml", &text);
+    place.hil(again).env("CARGO_TARGET_DIR", builds()).end().exits(1).prints(&["A stack overflow"]);
+    // With a stack as large as that no depth up to there is too much.
+    let wider = again.iter().chain(&["--host-stack-scale", "100"]);
+    place.hil(wider).env("CARGO_TARGET_DIR", builds()).end().exits(0);
+}
+
+/// What the script of the only cause of a run was made small to.
+fn smallest(place: &Place, report: &Value) -> String {
+    let causes = report["summary"]["causes"].as_array().unwrap();
+    let file = causes[0]["generated"]["scenario"].as_str().unwrap_or_else(|| panic!("{causes:?}"));
+    std::fs::read_to_string(place.latest().join(file)).unwrap()
+}
+
+/// A copy of the small firmware in which some text is replaced.
+fn changed(place: &Place, file: &str, from: &str, to: &str) {
+    let mut copy = Command::new("cp");
+    copy.args(["-r", &format!("{MINI}/."), "."]).current_dir(place.path(""));
+    assert!(copy.status().unwrap().success());
+    let text = place.read(file);
+    assert!(text.contains(from), "{file}");
+    place.write(file, &text.replace(from, to));
+}
+
+/// What a client does that trusts the size in the header of a binary frame.
+const TRUSTS: &str = "if (opcode == 2 && payload.size() >= 16) {
+            const std::vector<uint8_t> bytes(payload.begin(), payload.end());
+            const unsigned size = bytes[14] << 8 | bytes[15];
+            unsigned sum = 0;
+            for (unsigned at = 0; at < size; ++at) {
+                sum += bytes.data()[16 + at];
+            }
+            ESP_LOGI(tag, \"%u bytes of sound come to %u\", size, sum);
+        }
+        if (opcode == 8) {";
+
+#[test]
+fn a_read_beyond_a_frame_is_found_with_its_message_and_made_small() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    changed(&place, "main/protocols/link.cc", "if (opcode == 8) {", TRUSTS);
+    let run = ["run", "--dut", "host:.", "--linger", "0", "--only", "robustness/binary-v2"];
+    let run = run.iter().chain(&["--host-sanitize"]);
+    let done = place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end().exits(1);
+    let done =
+        done.prints(&["AddressSanitizer: heap-buffer-overflow", "sent ", "shrunk       from "]);
+    let text = smallest(&place, &place.report());
+    let steps = text.split_once("steps:\n").unwrap().1;
+    assert!(steps.starts_with("  - configure: {version: 2}\n  - binary: \""), "{text}");
+    // The header alone, with the first size that is too much.
+    assert!(steps.contains("00000001\"\n") && steps.matches("- ").count() == 2, "{text}\n{done}");
+}
+
+/// Nothing is written for a tool that a fork adds: it is listed, tested, and told as what has changed.
+#[test]
+fn a_tool_that_a_fork_adds_is_seen_in_the_next_run() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    let file = "main/mcp_server.cc";
+    let tools = "{\"self.reboot\", \"Restarts the device\", nothing, true},";
+    changed(&place, file, tools, tools);
+    let run = |out: &str| {
+        let run = ["run", "--dut", "host:.", "--linger", "0", "--only", "list/", "--out", out];
+        place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end().exits(0)
+    };
+    run("before");
+    let fan = "{\"self.fan.get_speed\", \"The speed of the fan\", nothing, false},";
+    let call = "} else if (name == tools[2].name) {";
+    let mine = "} else if (name == tools[3].name) {\n        Result(id, text_result(\"3\"));\n    ";
+    let text = place.read(file).replace(tools, &format!("{tools}\n    {fan}"));
+    place.write(file, text.replace(call, &format!("{mine}{call}")));
+    run("after");
+    let diff = place.hil(["diff", "before/latest", "after/latest"]).end();
+    assert!(diff.stdout.contains("tool added: self.fan.get_speed"), "{diff}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds look_every{50};
-constexpr milliseconds idle_for{300};
+constexpr milliseconds look_every{20};
+constexpr milliseconds idle_for{100};
 constexpr milliseconds longest_pause{5000};
 
 // The configuration has said WebSocket: only then does the firmware open this namespace to write,

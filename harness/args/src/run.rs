@@ -1,6 +1,7 @@
 //! Arguments of `run`.
 
 use std::net::SocketAddr;
+use std::num::{NonZeroU8, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,6 +63,16 @@ pub struct RunArgs {
     /// Build firmware on this host with address and undefined-behaviour sanitizers
     #[arg(long, help_heading = "Device")]
     pub host_sanitize: bool,
+
+    /// The heap of firmware on this host: beyond it, memory is refused as on a full chip; not with sanitizers
+    /// [default: no limit]
+    #[arg(long, value_name = "BYTES", help_heading = "Device")]
+    pub host_heap: Option<NonZeroU64>,
+
+    /// How much larger the stacks of tasks are than what firmware on this host asks for [default: 4, with sanitizers
+    /// 16]
+    #[arg(long, value_name = "FACTOR", help_heading = "Device")]
+    pub host_stack_scale: Option<NonZeroU8>,
 
     /// The device's program with debug information (ELF), to show the locations of a panic with
     /// function and line

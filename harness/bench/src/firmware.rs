@@ -101,6 +101,7 @@ pub fn host(args: &HostArgs) -> Result<String, UserError> {
         components: args.components.clone(),
         stubs: args.stubs.clone(),
         sanitize: args.sanitize,
+        ..HostOptions::default()
     };
     let built = HostBuild::make(&args.source, &options, &mut |line| eprintln!("{line}"))?;
     Ok(format!("{}\n", built.program.display()))

@@ -163,7 +163,12 @@ impl Conversation {
         let least = if is_picture { self.deadline() * 7 / 2 } else { Duration::ZERO };
         let is_known = !duty.is_call() && self.timing.answers() >= MANY_ANSWERS;
         let patience = self.patience();
-        let patience = if is_known { patience.min(self.full_patience()) } else { patience };
+        let patience = match (is_known, self.is_thorough) {
+            (true, true) => patience.min(self.full_patience()),
+            // If it is late after all, its answer is seen behind that of the fence, or at the end.
+            (true, false) => patience.min(self.at_least(LEAST_PROOF)),
+            (false, _) => patience,
+        };
         patience.max(least)
     }
 
@@ -398,8 +403,11 @@ mod tests {
         for _ in 0..MANY_ANSWERS {
             conversation.learn(Kind::Call, millis(1));
         }
-        assert_eq!(conversation.patience_for(&list), Duration::from_secs(5));
+        assert_eq!(conversation.patience_for(&list), Duration::from_secs(2));
         assert_eq!(conversation.patience_for(&call("self.dance")), Duration::from_secs(10));
+        conversation.be_thorough(true);
+        assert_eq!(conversation.patience_for(&list), Duration::from_secs(5));
+        conversation.be_thorough(false);
         conversation.learn(Kind::Call, millis(1_500));
         assert_eq!(conversation.patience_for(&list), millis(7_500));
     }

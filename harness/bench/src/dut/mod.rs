@@ -263,8 +263,7 @@ impl Dut {
         {
             return Err(UserError::usage(
                 format!(
-                    "`--host-board`, `--host-components`, `--host-stubs` or `--host-sanitize` with `--dut {spec}`: \
-                     expected a device `host:<folder>`"
+                    "an option `--host-...` with `--dut {spec}`: expected a device `host:<folder>`"
                 ),
                 "leave them out, or name a checkout of firmware: `--dut host:.`",
             ));
@@ -503,7 +502,10 @@ impl Dut {
             How::Emulated(emulated) => Some(emulated.boot(ota_url, folder)?),
             How::Host(host) => {
                 let settings = host.settings(ota_url, folder)?;
-                let command = Command::direct(&host.program);
+                let mut command = Command::direct(&host.program);
+                for (name, value) in host.options.environment() {
+                    command = command.env(name, value);
+                }
                 Some(command.env("MCP_HIL_NVS", settings.to_string_lossy()))
             }
             How::Exec(line) => Some(Command::shell(line)),
@@ -538,6 +540,12 @@ fn host_spec(source: &Path, options: &HostOptions) -> String {
     }
     if options.sanitize {
         text.push_str(" --host-sanitize");
+    }
+    if let Some(bytes) = options.heap {
+        text.push_str(&format!(" --host-heap {bytes}"));
+    }
+    if let Some(scale) = options.stack_scale {
+        text.push_str(&format!(" --host-stack-scale {scale}"));
     }
     text
 }

@@ -7,6 +7,7 @@ mod failure;
 
 use std::fs;
 use std::io;
+use std::num::{NonZeroU8, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -45,6 +46,10 @@ pub struct HostOptions {
     pub stubs: Vec<PathBuf>,
     /// Whether sanitizers look for wrong use of memory, which ends the program, and undefined behaviour.
     pub sanitize: bool,
+    /// The bytes of its heap: beyond, memory is refused. No limit if it is left out. Not with sanitizers.
+    pub heap: Option<NonZeroU64>,
+    /// How much larger its tasks' stacks are than what it asks for: 4 if it is left out, with sanitizers 16.
+    pub stack_scale: Option<NonZeroU8>,
 }
 
 impl HostOptions {
@@ -59,7 +64,16 @@ impl HostOptions {
             components: folders(&self.components, &file.components),
             stubs: folders(&self.stubs, &file.stubs),
             sanitize: self.sanitize || file.sanitize,
+            heap: self.heap.or(file.heap),
+            stack_scale: self.stack_scale.or(file.stack_scale),
         }
+    }
+
+    /// What the program is told of them; all else is built into it.
+    pub fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let heap = self.heap.map(|bytes| ("MCP_HIL_HEAP", bytes.to_string()));
+        let scale = self.stack_scale.map(|scale| ("MCP_HIL_STACK_SCALE", scale.to_string()));
+        heap.into_iter().chain(scale)
     }
 
     fn board(&self) -> &str {
@@ -100,6 +114,13 @@ impl HostBuild {
         options: &HostOptions,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self, UserError> {
+        if options.sanitize && options.heap.is_some() {
+            return Err(UserError::usage(
+                "a heap limit (`--host-heap`, or `heap` in `[host]`) with sanitizers: they have an allocator of their \
+                 own, which knows no limit",
+                "leave one of them out",
+            ));
+        }
         let checkout = Checkout::find(source)?;
         let board = board::find(&checkout, options.board())?;
         let folder = folder(&checkout, &board, options).map_err(|error| {
@@ -276,10 +297,14 @@ mod tests {
             components: components.iter().map(PathBuf::from).collect(),
             stubs: components.iter().map(PathBuf::from).collect(),
             sanitize,
+            heap: NonZeroU64::new(if sanitize { 200_000 } else { 0 }),
+            stack_scale: None,
         };
         let file = of(Some("lamp"), &["a"], true);
         assert_eq!(HostOptions::default().or(&file), file);
         assert_eq!(of(Some("camera"), &["b"], false).or(&file), of(Some("camera"), &["b"], true));
+        let told: Vec<_> = file.environment().collect();
+        assert_eq!(told, [("MCP_HIL_HEAP", "200000".to_owned())]);
         assert_eq!(HostOptions::default().board(), "plain");
     }
 

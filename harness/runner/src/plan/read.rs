@@ -200,6 +200,8 @@ pub(crate) fn device(args: &RunArgs) -> Result<Dut, UserError> {
         components: args.host_components.clone(),
         stubs: args.host_stubs.clone(),
         sanitize: args.host_sanitize,
+        heap: args.host_heap,
+        stack_scale: args.host_stack_scale,
     };
     let asked = Asked {
         difference: difference.as_ref(),

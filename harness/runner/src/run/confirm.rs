@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mcp_hil_bench::dut::{Emulator, How, TriggerKind};
+use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::transcript::PROPERTY;
 use mcp_hil_core::transport::Transport;
 use mcp_hil_record::Reporters;
 use mcp_hil_record::cause::{Cause, Shown, causes};
-use mcp_hil_record::event::Event;
+use mcp_hil_record::event::{Event, Failure};
 use mcp_hil_record::names::transcript_name;
 use mcp_hil_scenario::Case;
 use tokio::sync::watch;
 
 use super::dut_run;
+use super::keep;
+use super::lessen::Lessening;
 use crate::plan::Plan;
 
 /// How many causes are confirmed, the most severe first.
@@ -24,6 +27,9 @@ const CAUSES_ON_BOARD: usize = 3;
 
 /// How long all confirmations may take; the one that is running then is carried through.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long it may take to make one script small that has ended the device.
+const LESSENING: Duration = Duration::from_secs(15);
 
 /// Most cases that a command names.
 const CASES_NAMED: usize = 8;
@@ -63,6 +69,11 @@ pub(super) async fn confirm(
             if shows {
                 let alone = tries == 1;
                 cause.shown = if alone { Shown::Again } else { Shown::AfterOthers };
+                if let (true, Selection::Cases(cases)) =
+                    (alone && ends_the_device(cause), &selection)
+                {
+                    again.make_small(&cases[0], cause).await;
+                }
                 if let (false, Selection::Cases(cases)) = (alone, &selection) {
                     let ids = cases.iter().map(|case| &*case.id);
                     cause.repro = plan.repro_of(ids, transport);
@@ -96,6 +107,13 @@ fn most(plan: &Plan) -> usize {
     }
 }
 
+/// Whether a cause is the end of the device.
+fn ends_the_device(cause: &Cause) -> bool {
+    let ends = [Id::LivenessNoPanic, Id::LivenessNoReset].map(|id| id.to_string());
+    let mut broken = std::iter::once(&cause.finding.requirement).chain(&cause.also);
+    broken.any(|slug| ends.contains(slug))
+}
+
 fn folder(plan: &Plan) -> PathBuf {
     plan.folder.join("again")
 }
@@ -107,8 +125,8 @@ enum Selection {
     Cases(Vec<Case>),
     /// The smallest input of a failure.
     File(Box<Case>),
-    /// A property, with all its inputs.
-    Property,
+    /// A property by its id, with all its inputs.
+    Property(String),
 }
 
 /// What one cause is tried again with.
@@ -128,7 +146,7 @@ impl Again<'_> {
             return case.map(|case| Selection::File(Box::new(case))).into_iter().collect();
         }
         if cause.case.starts_with(PROPERTY) {
-            return vec![Selection::Property];
+            return vec![Selection::Property(cause.case.clone())];
         }
         let cases = &self.plan.cases;
         let at = cases.iter().position(|case| *case.id == *cause.case);
@@ -157,29 +175,84 @@ impl Again<'_> {
         Case::reload(&id, &path.display().to_string(), &text, &self.plan.catalogue).ok()
     }
 
+    /// Makes a script that has ended the device small, writes what is left of it to a file, and has the cause told
+    /// with that.
+    async fn make_small(&self, case: &Case, cause: &mut Cause) {
+        let until = Instant::now() + LESSENING;
+        let mut search = Lessening::new(case, cause.finding.step.as_deref());
+        let mut cut_short = None;
+        while let Some(next) = search.next_try() {
+            if Instant::now() >= until || *self.interrupt.borrow() {
+                cut_short = Some("its time was used up".to_owned());
+                break;
+            }
+            let selection = Selection::Cases(vec![next.clone()]);
+            let Some(seen) = self.seen(&selection).await else {
+                return;
+            };
+            let same = |seen: &Cause| {
+                seen.case == *case.id && seen.is_like(cause) && ends_the_device(seen)
+            };
+            search.tell(next, seen.iter().any(same));
+        }
+        let (small, tries) = (search.smallest, search.tries);
+        if tries == 0 {
+            return;
+        }
+        let mut requirements = vec![cause.finding.requirement.clone()];
+        requirements.extend(cause.also.iter().cloned());
+        let mut failure = Failure {
+            requirements,
+            times: 1,
+            from: case.exchanges(),
+            to: small.exchanges(),
+            steps: tries,
+            cut_short,
+            ..Failure::default()
+        };
+        let Some(path) = keep::write_script(self.plan, &small, cause) else {
+            return;
+        };
+        let name = path.strip_prefix(&self.plan.folder).unwrap_or(&path);
+        failure.scenario = name.display().to_string();
+        failure.repro = self.plan.repro_file(&path.display().to_string(), self.transport);
+        cause.repro.clone_from(&failure.repro);
+        cause.generated = Some(failure);
+    }
+
     /// Whether a selection, carried out on a device that was started for it, shows a cause. `None` if the bench did
     /// not let it be carried out.
     async fn shows(&self, selection: &Selection, cause: &Cause) -> Option<bool> {
+        let seen = self.seen(selection).await?;
+        Some(seen.iter().any(|seen| seen.is_like(cause)))
+    }
+
+    /// What is wrong with a device that was started for a selection. `None` if the bench did not let it be carried
+    /// out.
+    async fn seen(&self, selection: &Selection) -> Option<Vec<Cause>> {
         let plan = self.plan;
         let mut again = plan.clone();
         (again.folder, again.snapshots) = (folder(plan), None);
         (again.limit, again.retries) = (None, 0);
         again.transports = vec![self.transport];
-        let is_property = matches!(selection, Selection::Property);
-        again.generation.properties.retain(|one| is_property && one.id == cause.case);
+        let property = match selection {
+            Selection::Property(id) => Some(&**id),
+            _ => None,
+        };
+        again.generation.properties.retain(|one| Some(one.id) == property);
         again.generation.max_time = self.until.saturating_duration_since(Instant::now());
         again.cases = match selection {
             Selection::Cases(cases) => cases.clone(),
             Selection::File(case) => vec![(**case).clone()],
-            Selection::Property => Vec::new(),
+            Selection::Property(_) => Vec::new(),
         };
-        if !is_property {
+        if property.is_none() {
             // The command names no seed.
             again.seed = plan.seed.wrapping_add(1);
         }
         let mut nobody = Reporters::new(std::io::sink());
         let end = dut_run::run(&again, self.transport, &mut nobody, self.interrupt.clone()).await;
         let is_complete = end.error.is_none() && !end.interrupted;
-        is_complete.then(|| causes(&end.cases).iter().any(|seen| seen.is_like(cause)))
+        is_complete.then(|| causes(&end.cases))
     }
 }

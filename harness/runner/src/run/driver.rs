@@ -150,6 +150,7 @@ impl<'a> Driver<'a> {
             let same = |tried: &&Cause| tried.is_of_same_evidence(cause);
             if let Some(tried) = self.end.tried.iter().find(same) {
                 (cause.shown, cause.repro) = (tried.shown, tried.repro.clone());
+                cause.generated.clone_from(&tried.generated);
             }
         }
         let mut summary = Summary {

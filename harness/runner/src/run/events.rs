@@ -245,6 +245,9 @@ impl Session {
             self.device.identity = Identity::of_exchange(&exchange).or(self.device.identity.take());
             self.terms.bootstrapped = true;
         }
+        if exchange.endpoint == HttpEndpoint::Vision && exchange.status.is_some() {
+            self.connection.explained = Some(Instant::now());
+        }
         let before = self.received.bytes;
         self.received.bytes += exchange.body.as_ref().map_or(0, Frame::len);
         if self.received.bytes > MAX_BYTES_PER_CASE

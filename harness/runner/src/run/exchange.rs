@@ -126,6 +126,10 @@ impl Session {
                 Next::Seen(Seen::Crash) => {
                     until = until.min(Instant::now() + Duration::from_secs(1));
                 }
+                // Whoever has what it waited for needs no more time than others.
+                Next::Seen(_) if self.connection.explained.is_some_and(|at| at > sent_at) => {
+                    until = until.min(Instant::now() + self.conversation.patience());
+                }
                 Next::Seen(_) => {}
                 Next::Gone => return Err(Exchange::Gone),
                 Next::Interrupted => return Err(Exchange::Interrupted),

@@ -10,7 +10,10 @@ use super::property_run::PropertyCase;
 use super::search::expected_and_received;
 use super::session::Session;
 use mcp_hil_args::Described;
+use mcp_hil_record::cause::Cause;
 use mcp_hil_record::event::Failure;
+
+use crate::plan::Plan;
 
 /// Most characters of evidence in the head of a file.
 const EVIDENCE: usize = 400;
@@ -67,6 +70,28 @@ impl DutRun<'_, '_> {
             session.transcript.recorder.keep(&path, &whole(&path));
         }
     }
+}
+
+/// Writes a script that was made small to a file that carries it out alone. `None` if it cannot be written: then the
+/// whole script has to do.
+pub(super) fn write_script(plan: &Plan, case: &Case, cause: &Cause) -> Option<PathBuf> {
+    let folder = plan.folder.join("failures");
+    std::fs::create_dir_all(&folder).ok()?;
+    let path = free(&folder, &case.id.replace('/', "."));
+    let finding = &cause.finding;
+    let cut = |text: &str| text.chars().take(EVIDENCE).collect::<String>();
+    let head = vec![
+        Described::Scenario.first_line(&path).trim_start_matches("# ").to_owned(),
+        mcp_hil_record::TOOL.to_string(),
+        format!("script:      {}, made small", case.id),
+        format!("target:      {} over {}", plan.dut.spec(), cause.transport),
+        format!("requirement: {}", finding.requirement),
+        format!("expected:    {}", cut(&finding.expected)),
+        format!("received:    {}", cut(&finding.received)),
+    ];
+    let title = format!("{}: {}", case.title, finding.requirement);
+    std::fs::write(&path, write(&Case { title, ..case.clone() }, &head)).ok()?;
+    Some(path)
 }
 
 /// The first name of a folder that is not taken.

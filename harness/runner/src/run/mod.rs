@@ -26,6 +26,7 @@ mod idle;
 mod ids;
 mod interactive;
 mod keep;
+mod lessen;
 mod linger;
 mod link;
 mod log;

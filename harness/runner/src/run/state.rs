@@ -56,6 +56,8 @@ pub(super) struct Connection {
     pub(super) keep_alive: Option<u16>,
     /// Requests of this link without an answer, by their place in the transcript.
     pub(super) given_up: HashMap<u64, GivenUp>,
+    /// When a picture was last answered with a status.
+    pub(super) explained: Option<Instant>,
     /// Messages of this link whose acknowledgement has not come yet.
     pub(super) unacknowledged: usize,
 }
