@@ -130,11 +130,17 @@ fn a_read_beyond_a_frame_is_found_with_its_message_and_made_small() {
     let done = place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end().exits(1);
     let done =
         done.prints(&["AddressSanitizer: heap-buffer-overflow", "sent ", "shrunk       from "]);
-    let text = smallest(&place, &place.report());
-    let steps = text.split_once("steps:\n").unwrap().1;
-    assert!(steps.starts_with("  - configure: {version: 2}\n  - binary: \""), "{text}");
-    // The header alone, with the first size that is too much.
-    assert!(steps.contains("00000001\"\n") && steps.matches("- ").count() == 2, "{text}\n{done}");
+    let report = place.report();
+    let text = smallest(&place, &report);
+    assert!(text.contains("  - configure: {version: 2}\n"), "{text}");
+    // On a busy machine, what is left may be longer.
+    let failure = &report["summary"]["causes"][0]["generated"];
+    if failure.get("cut_short").is_none() {
+        // The header alone, with the first size that is too much.
+        let steps = text.split_once("steps:\n").unwrap().1;
+        assert!(steps.contains("  - binary: \"00020000000000000000000000000001\"\n"), "{text}");
+        assert_eq!(failure["to"], 1, "{text}");
+    }
 }
 
 /// Nothing is written for a tool that a fork adds: it is listed, tested, and told as what has changed.
