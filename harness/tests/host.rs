@@ -103,7 +103,7 @@ fn changed(place: &Place, file: &str, from: &str, to: &str) {
     assert!(copy.status().unwrap().success());
     let text = place.read(file);
     assert!(text.contains(from), "{file}");
-    place.write(file, &text.replace(from, to));
+    place.write(file, text.replace(from, to));
 }
 
 /// What a client does that trusts the size in the header of a binary frame.
@@ -128,8 +128,7 @@ fn a_read_beyond_a_frame_is_found_with_its_message_and_made_small() {
     let run = ["run", "--dut", "host:.", "--linger", "0", "--only", "robustness/binary-v2"];
     let run = run.iter().chain(&["--host-sanitize"]);
     let done = place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end().exits(1);
-    let done =
-        done.prints(&["AddressSanitizer: heap-buffer-overflow", "sent ", "shrunk       from "]);
+    done.prints(&["AddressSanitizer: heap-buffer-overflow", "sent ", "shrunk       from "]);
     let report = place.report();
     let text = smallest(&place, &report);
     assert!(text.contains("  - configure: {version: 2}\n"), "{text}");
