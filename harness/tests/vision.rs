@@ -102,6 +102,8 @@ fn with_another_scheme_it_is_refused(
 #[case::is_error(json!({"result": {"content": [{"type": "text", "text": "marker7"}], "isError": true}}),
     &["vision.answer"])]
 fn what_the_server_says_comes_back(#[case] answer: Value, #[case] wanted: &[&str]) {
-    let answers = [initialized(), said(), said(), initialized(), answer];
+    let between = [json!({"result": {}}), json!({"result": {"tools": []}}), refused()];
+    let before = [initialized(), said(), said(), initialized()];
+    let answers: Vec<Value> = before.into_iter().chain(between).chain([answer]).collect();
     assert_eq!(broken("vision/photo", &answers), wanted);
 }

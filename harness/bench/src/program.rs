@@ -148,8 +148,13 @@ impl Search {
 
     /// Builds it from the source of this library. Cargo knows whether anything is to be done.
     fn build(&self, say: &mut dyn FnMut(&str)) -> Result<PathBuf, UserError> {
+        let unknown = match self.own {
+            // Linux tells a program where it lies by `/proc/self/exe`.
+            None => "this program does not find itself: is `/proc` mounted? Otherwise ",
+            Some(_) => "",
+        };
         let by_hand = format!(
-            "`cargo install --path '{}'` puts it on your PATH; {PROGRAM} names a program elsewhere",
+            "{unknown}`cargo install --path '{}'` puts it on your PATH; {PROGRAM} names a program elsewhere",
             self.source.display()
         );
         let failed = |what: String| {

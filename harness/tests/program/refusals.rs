@@ -64,6 +64,14 @@ fn a_missing_program_is_the_benchs_trouble() {
     done.prints(&["/nowhere/native", "hint: "]);
 }
 
+#[test]
+fn a_system_without_a_shell_is_told_so() {
+    let place = Place::new();
+    let run = ["run", "--dut", "exec:/bin/true"];
+    let done = place.hil(run).env("PATH", "/nowhere").end().exits(3);
+    done.prints(&["`sh`, which ends the device's processes", "install a shell"]);
+}
+
 /// A baseline for the failures of the mutant `error-code-string`.
 const KNOWN: &str = r#"
 [[known]]

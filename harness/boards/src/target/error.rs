@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::group::NoShell;
 use crate::board::port::Trouble;
 
 /// Why a device cannot be started, restarted or switched.
@@ -32,6 +33,9 @@ pub enum TargetError {
 }
 
 fn start_hint(reason: &io::Error) -> &'static str {
+    if reason.get_ref().is_some_and(|error| error.is::<NoShell>()) {
+        return "install a shell by the name `sh`, or put its folder on PATH; that of busybox is enough";
+    }
     match reason.kind() {
         io::ErrorKind::NotFound => {
             "check the path; a name without `/` is looked for in the folders of PATH"

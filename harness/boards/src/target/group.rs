@@ -16,6 +16,11 @@ use nix::{
 /// the leader included. Polite signals to the group are not meant for it.
 const LEADER: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -9 0";
 
+/// The leader's shell does not start.
+#[derive(Debug, thiserror::Error)]
+#[error("`sh`, which ends the device's processes with the harness, does not start: {0}")]
+pub(super) struct NoShell(io::Error);
+
 /// A process group, led by a shell that does nothing but watch over it.
 ///
 /// The leader is not reaped before the group has been killed, so that the number of the group
@@ -36,7 +41,8 @@ impl Group {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()?;
+            .spawn()
+            .map_err(|error| io::Error::new(error.kind(), NoShell(error)))?;
         let id = i32::try_from(leader.id()).map_err(io::Error::other)?;
         Ok(Self { leader, id })
     }

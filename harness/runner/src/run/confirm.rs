@@ -69,10 +69,11 @@ pub(super) async fn confirm(
             if shows {
                 let alone = tries == 1;
                 cause.shown = if alone { Shown::Again } else { Shown::AfterOthers };
-                if let (true, Selection::Cases(cases)) =
-                    (alone && ends_the_device(cause), &selection)
+                // The bring-up is a selection without cases.
+                if let Selection::Cases(cases) = &selection
+                    && let (Some(case), true) = (cases.first(), alone && ends_the_device(cause))
                 {
-                    again.make_small(&cases[0], cause).await;
+                    again.make_small(case, cause).await;
                 }
                 if let (false, Selection::Cases(cases)) = (alone, &selection) {
                     let ids = cases.iter().map(|case| &*case.id);
