@@ -186,7 +186,8 @@ impl Conversation {
         self.at_least(LEAST_FULL)
     }
 
-    /// How long each of the fences is waited for that a message gets at most ([`crate::step::FENCES`]). A device is blamed after the last one; nobody is for what a smaller input seems to show.
+    /// How long each of the fences is waited for that a message gets at most ([`crate::step::FENCES`]). A device is blamed
+    /// after the last one; nobody is for what a smaller input seems to show.
     pub fn fence_patiences(&self) -> Vec<Duration> {
         match self.is_trying {
             true => vec![self.fence_patience()],
