@@ -243,14 +243,17 @@ fn what_does_not_show_again_is_told_as_that() {
     let place = Place::new();
     let run = ["run", "--mutant", "silent-reset-late", "--seed", "1"];
     let only = ["--only", "properties/ids", "--cases", "400"];
-    place.hil(run.iter().chain(&only)).end().exits(1).prints(&["flaky ", "liveness.link-kept"]);
+    place.hil(run.iter().chain(&only)).end().exits(1).prints(&["flaky "]);
     let report = place.report();
     let found = case(&report, "properties/ids");
     let failure = &failures(found)[0];
     let second = failure["second_try"].as_str().expect("a second try");
     let text = std::fs::read_to_string(file(&place, failure)).unwrap();
     assert!(text.contains(&format!("# tried again: {second}")), "{text}");
-    assert!(broken(found).contains("liveness.no-reset"), "{found:#}");
+    // Answers that the restart cut off may be many, and the terminal names four of them.
+    for rule in ["liveness.no-reset", "liveness.link-kept"] {
+        assert!(broken(found).contains(rule), "{found:#}");
+    }
 }
 
 #[rstest]
