@@ -77,7 +77,7 @@ fn a_stack_that_overflows_is_told_with_the_task_and_shown_again_by_its_command()
     assert_eq!(close.unwrap()["verdict"], "pass");
 
     // What is left is a scenario of one message, less deep than the one that was found.
-    let text = smallest(&place, &report);
+    let text = smallest(&place, &report["summary"]["causes"][0]);
     let depth: u32 =
         text.split("${repeat:[:").nth(1).unwrap().split('}').next().unwrap().parse().unwrap();
     assert!(20 < depth && depth < 1000, "{text}");
@@ -89,18 +89,22 @@ fn a_stack_that_overflows_is_told_with_the_task_and_shown_again_by_its_command()
     place.hil(wider).env("CARGO_TARGET_DIR", builds()).end().exits(0);
 }
 
-/// What the script of the only cause of a run was made small to.
-fn smallest(place: &Place, report: &Value) -> String {
-    let causes = report["summary"]["causes"].as_array().unwrap();
-    let file = causes[0]["generated"]["scenario"].as_str().unwrap_or_else(|| panic!("{causes:?}"));
+/// What the script of a cause was made small to.
+fn smallest(place: &Place, cause: &Value) -> String {
+    let file = cause["generated"]["scenario"].as_str().unwrap_or_else(|| panic!("{cause}"));
     std::fs::read_to_string(place.latest().join(file)).unwrap()
 }
 
-/// A copy of the small firmware in which some text is replaced.
-fn changed(place: &Place, file: &str, from: &str, to: &str) {
+/// A copy of the small firmware.
+fn copied(place: &Place) {
     let mut copy = Command::new("cp");
     copy.args(["-r", &format!("{MINI}/."), "."]).current_dir(place.path(""));
     assert!(copy.status().unwrap().success());
+}
+
+/// The same, in which some text is replaced.
+fn changed(place: &Place, file: &str, from: &str, to: &str) {
+    copied(place);
     let text = place.read(file);
     assert!(text.contains(from), "{file}");
     place.write(file, text.replace(from, to));
@@ -119,27 +123,103 @@ const TRUSTS: &str = "if (opcode == 2 && payload.size() >= 16) {
         if (opcode == 8) {";
 
 #[test]
-fn a_read_beyond_a_frame_is_found_with_its_message_and_made_small() {
+fn a_read_beyond_a_frame_is_found_beside_an_overflow_with_its_message_and_made_small() {
     if !can_build() {
         return;
     }
     let place = Place::new();
     changed(&place, "main/protocols/link.cc", "if (opcode == 8) {", TRUSTS);
     let run = ["run", "--dut", "host:.", "--linger", "0", "--only", "robustness/binary-v2"];
-    let run = run.iter().chain(&["--host-sanitize"]);
+    let run = run.iter().chain(&["--only", "robustness/deep-nesting", "--host-sanitize"]);
     let done = place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end().exits(1);
     done.prints(&["AddressSanitizer: heap-buffer-overflow", "sent ", "shrunk       from "]);
+    // They are two things that are wrong, each with its case.
     let report = place.report();
-    let text = smallest(&place, &report);
+    let causes = report["summary"]["causes"].as_array().unwrap();
+    let read = beginning(causes, "AddressSanitizer: heap-buffer-overflow");
+    let deep = beginning(causes, "A stack overflow in task ");
+    assert_eq!(causes.len(), 2, "{causes:?}");
+    for (cause, case) in [(read, "robustness/binary-v2"), (deep, "robustness/deep-nesting")] {
+        assert_eq!(cause["cases"].as_array().unwrap().len(), 1, "{cause}");
+        assert_eq!(cause["case"], case);
+    }
+    // The line that reads, and not only the library's that it calls.
+    let console = read["finding"]["console"].to_string();
+    assert!(console.contains("main/protocols/link.cc:"), "{console}");
+    let text = smallest(&place, read);
     assert!(text.contains("  - configure: {version: 2}\n"), "{text}");
     // On a busy machine, what is left may be longer.
-    let failure = &report["summary"]["causes"][0]["generated"];
+    let failure = &read["generated"];
     if failure.get("cut_short").is_none() {
         // The header alone, with the first size that is too much.
         let steps = text.split_once("steps:\n").unwrap().1;
         assert!(steps.contains("  - binary: \"00020000000000000000000000000001\"\n"), "{text}");
         assert_eq!(failure["to"], 1, "{text}");
     }
+}
+
+/// The cause of a run whose evidence says a text.
+fn beginning<'a>(causes: &'a [Value], text: &str) -> &'a Value {
+    let says = |cause: &&Value| cause["finding"]["received"].as_str().unwrap().contains(text);
+    causes.iter().find(says).unwrap_or_else(|| panic!("no `{text}` in {causes:?}"))
+}
+
+/// What a firmware does that wants more memory than a chip has: it copes with it in one place, and not in another.
+const GREEDY: [(&str, &str); 2] = [
+    (
+        "        application.Schedule([id, this, level",
+        "        void* room = malloc(400000);
+        if (room == nullptr) {
+            Fail(id, -32603, \"No memory for the volume\");
+            return;
+        }
+        free(room);
+        application.Schedule([id, this, level",
+    ),
+    (
+        "        ESP_LOGE(tag, \"Invalid id for method",
+        "        const std::vector<char> room(400000);
+        ESP_LOGE(tag, \"Invalid id for method",
+    ),
+];
+
+#[test]
+fn a_heap_of_limited_size_refuses_what_is_too_much() {
+    if !can_build() {
+        return;
+    }
+    let place = Place::new();
+    copied(&place);
+    let file = "main/mcp_server.cc";
+    for (from, to) in GREEDY {
+        let text = place.read(file).replace(from, to);
+        assert!(text.contains(to), "{from}");
+        place.write(file, text);
+    }
+    let run = ["run", "--dut", "host:.", "--linger", "0", "--no-confirm"];
+    let run = run.iter().chain(&["--only", "volume/set", "--only", "ids/fraction"]);
+    let hil = |heap: &[&'static str]| {
+        let run = run.clone().chain(heap);
+        place.hil(run).env("CARGO_TARGET_DIR", place.path("builds")).end()
+    };
+    hil(&[]).exits(0);
+    hil(&["--host-heap", "300000"]).exits(1);
+    let report = place.report();
+    let found = |name: &str| {
+        let cases = report["cases"].as_array().unwrap();
+        let case = cases.iter().find(|case| case["case"] == name).unwrap();
+        case["findings"].to_string()
+    };
+    // `malloc` gives nothing, and who looks goes on.
+    let copes = found("volume/set");
+    assert!(copes.contains("No memory for the volume"), "{copes}");
+    assert!(!copes.contains("liveness."), "{copes}");
+    // `new` throws, and who does not catch it panics.
+    let panics = found("ids/fraction");
+    assert!(
+        panics.contains("liveness.no-panic") && panics.contains("abort() was called"),
+        "{panics}"
+    );
 }
 
 /// Nothing is written for a tool that a fork adds: it is listed, tested, and told as what has changed.
@@ -205,9 +285,7 @@ fn a_board_of_the_firmware_brings_its_own_tools() {
 
 /// The small firmware with one board more, which includes what nobody has.
 fn with_needy_board(place: &Place) {
-    let mut copy = Command::new("cp");
-    copy.args(["-r", &format!("{MINI}/."), "."]).current_dir(place.path(""));
-    assert!(copy.status().unwrap().success());
+    copied(place);
     place.write("main/boards/acme/needy/config.h", "#include <nowhere_pins.h>\n");
     let includes = "#include \"config.h\"\n#include <nowhere_drv.h>\nint drive = nowhere();\n";
     place.write("main/boards/acme/needy/needy.cc", includes);
@@ -296,6 +374,12 @@ fn what_is_no_firmware_is_refused() {
     place.write("d.toml", "name = \"d\"\ntarget = \"native\"\n[host]\nboard = \"lamp\"\n");
     let file = place.hil(["run", "--dut", "d.toml"]).end().exits(2);
     assert!(file.stderr.contains("`[host]` with `target = \"native\"`"), "{file}");
+    for option in ["--components", "--stubs"] {
+        let args = ["firmware", "host", "--source", MINI, option, "nowhere"];
+        let absent = place.hil(args).end().exits(2);
+        assert!(absent.stderr.contains("no folder `nowhere`"), "{absent}");
+        assert!(absent.stderr.contains(option), "{absent}");
+    }
 }
 
 /// Everything that genuine firmware does differently is known and has its reason in the baseline.

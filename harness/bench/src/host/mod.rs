@@ -122,6 +122,17 @@ impl HostBuild {
             ));
         }
         let checkout = Checkout::find(source)?;
+        let named = options.components.iter().chain(&options.stubs);
+        if let Some(absent) = named.into_iter().find(|folder| !folder.is_dir()) {
+            return Err(UserError::usage(
+                format!(
+                    "no folder `{}`, which is named for the firmware's build",
+                    absent.display()
+                ),
+                "`--components` and `--stubs`, or `--host-components` and `--host-stubs` of `run`, name folders \
+                 that are there",
+            ));
+        }
         let board = board::find(&checkout, options.board())?;
         let folder = folder(&checkout, &board, options).map_err(|error| {
             UserError::bench(format!("cannot use the build folder: {error}"), DISK)

@@ -233,7 +233,8 @@ impl CaseLog {
                         panicked = true;
                         lines.clear();
                     }
-                    lines.extend(Some(line.as_str()).filter(|line| !line.trim().is_empty()));
+                    let tells = !line.trim().is_empty() && !is_call_of_library(line);
+                    lines.extend(Some(line.as_str()).filter(|_| tells));
                 }
                 What::Target { event: TargetEvent::Exited(_) } => break,
                 _ => {}
@@ -272,6 +273,13 @@ impl CaseLog {
 /// Whether a line is one of a stack trace, as programs in JavaScript and for the JVM print it: `    at f (x.js:1:2)`.
 fn is_call(line: &str) -> bool {
     line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ")
+}
+
+/// Whether a line of a sanitizer's trace is of a library: `    #1 0x525ce4 in std::copy /usr/include/c++/12/x.h:9`. Many of
+/// them stand above the line that made the mistake.
+fn is_call_of_library(line: &str) -> bool {
+    let is_call = line.trim_start().strip_prefix('#').is_some_and(|it| it.contains(" in "));
+    is_call && (line.contains(" /usr/include/") || line.contains("/libsanitizer/"))
 }
 
 /// The settings in the answer to a reading of the status, as scenarios see it.

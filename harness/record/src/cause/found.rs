@@ -5,6 +5,7 @@ use mcp_hil_core::catalogue::RequirementId;
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde_json::Value;
 
+use super::crash::Crash;
 use crate::case::CaseReport;
 
 /// What is expected where a refusal would do, too.
@@ -31,6 +32,8 @@ const SAYS_WHY: [(RequirementId, RequirementId); 6] = [
 pub(super) struct Found<'a> {
     pub(super) case: &'a CaseReport,
     pub(super) finding: &'a Finding,
+    /// The breakdown that it tells of or follows from, where the device breaks down in more than one way.
+    pub(super) crash: Option<Crash<'a>>,
 }
 
 impl<'a> Found<'a> {
@@ -198,6 +201,15 @@ impl<'a> Found<'a> {
         let error = answer.get("error")?;
         let code = error.get("code")?.as_i64().filter(|code| !DEFINED_CODES.contains(code))?;
         Some((code, error.get("message")?.as_str()?.to_owned()))
+    }
+
+    /// Whether both tell of one breakdown, or follow from one, or from none.
+    pub(super) fn is_of_same_crash(&self, other: &Self) -> bool {
+        match (self.crash, other.crash) {
+            (None, None) => true,
+            (Some(own), Some(others)) => own.is_like(&others),
+            _ => false,
+        }
     }
 
     /// Whether it comes after the device or its connection broke down in the same case.

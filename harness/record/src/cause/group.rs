@@ -76,7 +76,10 @@ impl<'a> Group<'a> {
             Verdict::Inconclusive => first.finding.received == found.finding.received,
             _ => first.finding.requirement == found.finding.requirement,
         };
-        alike && first.finding.verdict == found.finding.verdict && first.case.dut == found.case.dut
+        alike
+            && first.finding.verdict == found.finding.verdict
+            && first.case.dut == found.case.dut
+            && first.is_of_same_crash(found)
     }
 
     fn is_of(&self, ids: &[RequirementId]) -> bool {
@@ -140,6 +143,10 @@ impl<'a> Group<'a> {
             return false;
         }
         if self.found[0].breaks_down() {
+            let crashes = self.found[0].crash.zip(other.found[0].crash);
+            if crashes.is_some_and(|(own, others)| !own.is_like(&others)) {
+                return false;
+            }
             let any = |of: &Found<'_>| {
                 self.found.iter().any(|crash| of.follows(crash) || crash.tells_the_same(of))
             };

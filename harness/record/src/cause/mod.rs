@@ -3,6 +3,7 @@
 //! One defect breaks one requirement in many cases, and often a second and a third requirement by the same
 //! message. Reports tell it once, with the first evidence, and name the cases that it spoils.
 
+mod crash;
 mod found;
 mod group;
 
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
 
+use self::crash::Crash;
 use self::found::Found;
 use self::group::Group;
 use crate::case::{CaseReport, Failure};
@@ -68,7 +70,15 @@ impl Cause {
             let of = [&cause.dut, &cause.transport, &cause.case, &cause.finding.requirement];
             of.map(String::clone)
         };
-        self.finding.verdict == other.finding.verdict && evidence(self) == evidence(other)
+        self.finding.verdict == other.finding.verdict
+            && evidence(self) == evidence(other)
+            && self.breaks_down_like(other)
+    }
+
+    /// Whether not each of both is a breakdown of a kind, or at a place, of its own.
+    pub fn breaks_down_like(&self, other: &Self) -> bool {
+        let both = Crash::of(&self.finding).zip(Crash::of(&other.finding));
+        both.is_none_or(|(own, others)| own.is_like(&others))
     }
 
     /// The command that shows it again, or why there is none.
@@ -131,7 +141,9 @@ pub enum Shown {
 /// nor are warnings.
 pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for found in cases.iter().flat_map(failing) {
+    let mut all: Vec<Found<'_>> = cases.iter().flat_map(failing).collect();
+    tell_crashes_apart(&mut all);
+    for found in all {
         match groups.iter_mut().find(|group| group.has(&found)) {
             Some(group) => group.found.push(found),
             None => groups.push(Group::new(found)),
@@ -171,7 +183,24 @@ fn failing(case: &CaseReport) -> impl Iterator<Item = Found<'_>> {
     };
     // What passed when it was tried again is told with its case.
     let findings = case.findings.iter().filter(|_| !case.flaky);
-    findings.filter(counts).map(move |finding| Found { case, finding })
+    findings.filter(counts).map(move |finding| Found { case, finding, crash: None })
+}
+
+/// Where a device breaks down in more than one way: which way a finding tells of, or follows from.
+fn tell_crashes_apart(all: &mut [Found<'_>]) {
+    let mut crashes: Vec<(Found<'_>, Crash<'_>)> = Vec::new();
+    for found in all.iter() {
+        crashes.extend(Crash::of(found.finding).map(|crash| (*found, crash)));
+    }
+    for found in all {
+        let own: Vec<_> =
+            crashes.iter().filter(|(crash, _)| crash.case.dut == found.case.dut).collect();
+        if own.iter().any(|(_, crash)| !crash.is_like(&own[0].1)) {
+            let followed = || own.iter().rev().find(|(crash, _)| found.follows(crash));
+            let crash = Crash::of(found.finding).or_else(|| followed().map(|(_, crash)| *crash));
+            found.crash = crash;
+        }
+    }
 }
 
 fn cause(group: Group<'_>) -> Cause {
@@ -302,6 +331,43 @@ mod tests {
         // What was wrong before it is another thing.
         let cases = [case("a/b", vec![finding("list.name", 3), crash])];
         assert_eq!(told(&cases).len(), 2);
+    }
+
+    #[test]
+    fn two_ways_to_break_down_are_two_causes_each_with_what_follows_it() {
+        let panic = |line: &str, seq| Finding {
+            received: line.into(),
+            console: vec![line.into()],
+            ..finding("liveness.no-panic", seq)
+        };
+        let deep = "***ERROR*** A stack overflow in task main has been detected.";
+        let wild = "Guru Meditation Error: Core  0 panic'ed (LoadProhibited).";
+        let broken = |name: &str, line: &str, slug: &str| {
+            let reset = finding("liveness.no-reset", 6);
+            case(name, vec![finding(slug, 4), panic(line, 5), reset, finding(slug, 7)])
+        };
+        let cases = [
+            broken("a/deep", deep, "robustness.deep-nesting"),
+            broken("b/wild", wild, "jsonrpc.answer-required"),
+            case("c/d", vec![panic(deep, 3), finding("jsonrpc.answer-required", 4)]),
+        ];
+        let all = causes(&cases);
+        let leads: Vec<&str> = all.iter().map(|cause| &*cause.finding.received).collect();
+        assert_eq!(leads[..2], [deep, wild]);
+        let spoilt = |at: usize| all[at].cases.iter().map(|one| &*one.case).collect::<Vec<_>>();
+        assert_eq!(spoilt(0), ["a/deep", "c/d"]);
+        assert_eq!(spoilt(1), ["b/wild"]);
+        let also = ["jsonrpc.answer-required", "liveness.no-reset", "robustness.deep-nesting"];
+        assert_eq!(all[0].also, [also[0], also[1], also[2]]);
+        assert_eq!(all[1].also, [also[0], also[1]]);
+        assert!(!all[0].is_of_same_evidence(&all[1]));
+        assert!(!all[0].breaks_down_like(&all[1]) && all[0].breaks_down_like(&all[0]));
+        // Of one way, all is one cause.
+        let cases = [
+            broken("a/deep", deep, "robustness.deep-nesting"),
+            broken("b/deep", deep, "robustness.binary"),
+        ];
+        assert_eq!(causes(&cases).iter().filter(|one| one.finding.received == deep).count(), 1);
     }
 
     #[test]

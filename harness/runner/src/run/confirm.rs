@@ -192,7 +192,10 @@ impl Again<'_> {
                 return;
             };
             let same = |seen: &Cause| {
-                seen.case == *case.id && seen.is_like(cause) && ends_the_device(seen)
+                seen.case == *case.id
+                    && seen.is_like(cause)
+                    && seen.breaks_down_like(cause)
+                    && ends_the_device(seen)
             };
             search.tell(next, seen.iter().any(same));
         }
