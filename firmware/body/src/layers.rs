@@ -45,6 +45,7 @@ impl Defect {
             wake: joined!(inner.wake, self.wake, |hands|),
             link: LinkOptions {
                 drop_pongs: self.link.drop_pongs || inner.link.drop_pongs,
+                drop_long_pongs: self.link.drop_long_pongs || inner.link.drop_long_pongs,
                 watch_fragments: self.link.watch_fragments || inner.link.watch_fragments,
                 drop_closes: self.link.drop_closes || inner.link.drop_closes,
                 lingers: self.link.lingers || inner.link.lingers,

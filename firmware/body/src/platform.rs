@@ -126,6 +126,8 @@ pub enum Event {
 pub struct LinkOptions {
     /// Do not answer pings.
     pub drop_pongs: bool,
+    /// Do not answer pings with as much data as a control frame may carry.
+    pub drop_long_pongs: bool,
     /// Tell which messages came in fragments.
     pub watch_fragments: bool,
     /// Do not answer a Close frame, and end the connection without one.

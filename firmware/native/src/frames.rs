@@ -10,12 +10,17 @@ use std::net::TcpStream;
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
 
+/// Most data of a control frame (RFC 6455 section 5.5).
+const LONGEST_CONTROL: u64 = 125;
+
 /// The stream under the WebSocket library.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
     tcp: TcpStream,
     /// Control frames with these opcodes are thrown away instead of sent.
     dropped: Vec<u8>,
+    /// Of pongs only those are thrown away that have as much data as there may be.
+    only_long_pongs: bool,
     incoming: Option<Watch>,
 }
 
@@ -32,7 +37,7 @@ struct Watch {
 
 impl FrameStream {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        FrameStream { tcp, dropped: Vec::new(), incoming: None }
+        FrameStream { tcp, dropped: Vec::new(), only_long_pongs: false, incoming: None }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -42,6 +47,12 @@ impl FrameStream {
     /// From now on, which must be after the handshake, pongs are not sent.
     pub(crate) fn drop_pongs(&mut self) {
         self.dropped.push(PONG);
+    }
+
+    /// The same for those with as much data as there may be.
+    pub(crate) fn drop_long_pongs(&mut self) {
+        self.only_long_pongs = !self.dropped.contains(&PONG);
+        self.drop_pongs();
     }
 
     /// From now on, which must be after the handshake, Close frames are not sent.
@@ -124,13 +135,17 @@ impl Write for FrameStream {
             return self.tcp.write(bytes);
         }
         // The library hands over whole frames, and each is taken whole: so `bytes` begins with one.
-        let frame = match frame_length(bytes) {
+        let length = frame_length(bytes);
+        let frame = match length {
             Some((header, payload)) => header + usize::try_from(payload).unwrap_or(usize::MAX),
             None => bytes.len(),
         };
         let frame = frame.min(bytes.len());
         let opcode = bytes.first().map(|first| first & 0x0F);
-        if opcode.is_none_or(|opcode| !self.dropped.contains(&opcode)) {
+        let is_spared = opcode == Some(PONG)
+            && self.only_long_pongs
+            && length.is_none_or(|(_, payload)| payload < LONGEST_CONTROL);
+        if is_spared || opcode.is_none_or(|opcode| !self.dropped.contains(&opcode)) {
             self.tcp.write_all(&bytes[..frame])?;
         }
         Ok(frame)

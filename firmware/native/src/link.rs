@@ -71,6 +71,9 @@ impl Link {
         if options.drop_pongs {
             socket.get_mut().drop_pongs();
         }
+        if options.drop_long_pongs {
+            socket.get_mut().drop_long_pongs();
+        }
         if options.watch_fragments {
             socket.get_mut().watch_fragments();
         }

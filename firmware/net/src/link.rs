@@ -154,7 +154,8 @@ fn event(
         },
         Received::Binary(payload) => Event::Binary(payload),
         Received::Ping(payload) => {
-            if !options.drop_pongs {
+            let is_long = payload.len() as u64 == websocket::LONGEST_CONTROL;
+            if !(options.drop_pongs || options.drop_long_pongs && is_long) {
                 outgoing.extend(websocket::frame(FrameType::Pong, payload, noise));
             }
             return None;

@@ -11,7 +11,7 @@ use reference_device::LARGEST_MESSAGE;
 use crate::url::Url;
 
 /// Largest payload of a control frame in bytes (RFC 6455 section 5.5).
-const LONGEST_CONTROL: u64 = 125;
+pub(crate) const LONGEST_CONTROL: u64 = 125;
 /// Status of a close: a message is too big to be processed (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
 

@@ -169,7 +169,15 @@ fn unknown_tool(name: String) -> Step {
         .if_error(Id::CallUnknownToolCode, json!({"code": {"$in": [-32601, -32602]}}))
 }
 
-/// The name in other case, with a character more, or without its last one.
+/// The name with its last two characters that differ swapped: what a sum of characters does not tell apart.
+fn swapped(name: &str) -> Option<String> {
+    let mut characters: Vec<char> = name.chars().collect();
+    let at = characters.windows(2).rposition(|pair| pair[0] != pair[1])?;
+    characters.swap(at, at + 1);
+    Some(characters.into_iter().collect())
+}
+
+/// The name in other case, with a character more, without its last one, or with two swapped.
 fn variants(name: &str) -> Vec<String> {
     let mut first = name.chars();
     let title: String =
@@ -189,6 +197,7 @@ fn variants(name: &str) -> Vec<String> {
     ];
     let mut all: Vec<String> = [name.to_uppercase(), title, shorter]
         .into_iter()
+        .chain(swapped(name))
         .chain(more)
         .chain(before)
         .chain(other)
@@ -232,6 +241,7 @@ fn near(name: &str) -> Vec<String> {
     let other = if last == Some('x') { 'y' } else { 'x' };
     let mut all = vec![format!("{name}_mcp_hil"), format!("{shorter}{other}"), shorter];
     all.extend(name.split_once('.').map(|(_, rest)| rest.to_owned()));
+    all.extend(swapped(name));
     all.retain(|one| !one.is_empty());
     all
 }

@@ -84,7 +84,7 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
     ops
 }
 
-/// The bounds, zero, the default.
+/// The bounds, zero, the default, and -1, by which careless code tells that a value is absent.
 fn good_values(
     context: &Context,
     tool: &Tool,
@@ -95,7 +95,7 @@ fn good_values(
     // Last where a refused value that has an effect would show: away from the bounds.
     let between = shown_at(context, tool).map(|_| i64::midpoint(low, high));
     let mut values = vec![low, high];
-    for value in [Some(0), default, between].into_iter().flatten() {
+    for value in [Some(0), Some(-1), default, between].into_iter().flatten() {
         if (low..=high).contains(&value) && !values.contains(&value) {
             values.push(value);
         }

@@ -108,7 +108,8 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
         nameless.extend([(MUTE, json!({})), (UNMUTE, json!({}))]);
     }
     if others.brightness {
-        kinds.push(alone((0..=100_i64).prop_map(Command::Brightness).boxed()));
+        let (darkest, brightest) = brightnesses(context);
+        kinds.push(alone((darkest..=brightest).prop_map(Command::Brightness).boxed()));
     }
     kinds.extend(pairs(context, mutes).into_iter().map(|all| loose(Just(all).boxed())));
     kinds.push(alone(
@@ -180,6 +181,18 @@ fn greatest_step(context: &Context) -> i64 {
     greatest.min().unwrap_or(100).clamp(1, 100)
 }
 
+/// The least and the greatest brightness that the tool takes by its schema; 0 and 100 where it states none.
+fn brightnesses(context: &Context) -> (i64, i64) {
+    let tools = context.tools().iter().filter(|tool| tool.name == SET_BRIGHTNESS);
+    let mut arguments = tools.flat_map(|tool| &tool.arguments);
+    let bounds = arguments.find(|argument| argument.name == "brightness").map(|one| &one.kind);
+    let (least, greatest) = match bounds {
+        Some(Kind::Integer { minimum, maximum }) => (minimum.unwrap_or(0), maximum.unwrap_or(100)),
+        _ => (0, 100),
+    };
+    (least, greatest.max(least))
+}
+
 fn can_mute(context: &Context) -> bool {
     context.can("mute") && context.callable(MUTE) && context.callable(UNMUTE)
 }
@@ -187,9 +200,11 @@ fn can_mute(context: &Context) -> bool {
 /// Commands of which the second must leave alone what the first has set, and the same over a new
 /// connection.
 fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
-    use Command::{Brightness, Light, Mute, Reboot, Redial, Set, Theme, Unmute, Up};
+    use Command::{Light, Mute, Reboot, Redial, Set, Theme, Unmute, Up};
     let Others { brightness: lights, theme, lamp, .. } = Others::of(context);
     let lamp = lamp.is_some();
+    let (darkest, brightest) = brightnesses(context);
+    let lit = |to: i64| Command::Brightness(to.clamp(darkest, brightest));
     let redials = context.can("redial");
     let out_of_range = || {
         let message = call(SET_VOLUME, json!({"volume": 101}))
@@ -207,10 +222,10 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
     let all = [
         (mutes, vec![Set(45), Mute, Mute, Mute, Unmute]),
         (mutes, vec![Set(30), Mute, out_of_range(), Unmute]),
-        (mutes && lights, vec![Set(60), Mute, Brightness(20), Unmute]),
-        (lights, vec![Set(97), Brightness(0), Set(0), Brightness(100)]),
+        (mutes && lights, vec![Set(60), Mute, lit(20), Unmute]),
+        (lights, vec![Set(97), lit(0), Set(0), lit(100)]),
         (redials && mutes, vec![Set(35), Mute, Redial, Unmute]),
-        (redials && lights, vec![Brightness(33), Redial]),
+        (redials && lights, vec![lit(33), Redial]),
         (redials, vec![Set(0), Redial, Set(100), Redial]),
         // What survives is nobody's promise; that all works as before is.
         (
@@ -219,8 +234,8 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
         ),
         (theme, vec![Theme("light"), Theme("mcp-hil"), Theme("dark"), Theme("mcp-hil")]),
         (redials && theme, vec![Theme("dark"), Redial, Theme("light"), Redial]),
-        (theme && lights, vec![Brightness(40), Theme("light"), Brightness(60), Theme("dark")]),
-        (lamp && lights, vec![Light(true), Brightness(40), Light(false), Brightness(60)]),
+        (theme && lights, vec![lit(40), Theme("light"), lit(60), Theme("dark")]),
+        (lamp && lights, vec![Light(true), lit(40), Light(false), lit(60)]),
         // States, not changes: on twice is on.
         (lamp, vec![Light(true), Light(true), Light(false), Light(false)]),
         (lamp, vec![Light(true), out_of_range(), Light(false), unknown()]),

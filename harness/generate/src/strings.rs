@@ -202,7 +202,9 @@ fn exchange(text: &Text, place: &Place) -> Step {
                     .lives(survived)
             }
             Place::Stranger => stranger(spelled).lives(survived),
-            _ => notification(&format!(r#""text":"{spelled}""#)),
+            // Without a session nothing is owed for the call.
+            Place::Argument(tool, argument) => call_of_no_session(tool, argument, spelled),
+            Place::Notification => notification(&format!(r#""text":"{spelled}""#)),
         },
         Place::Method => {
             let message = request(&format!(r#""method":"mcp_hil/{spelled}","params":{{}}"#));
@@ -240,6 +242,16 @@ fn exchange(text: &Text, place: &Place) -> Step {
         Place::Notification => notification(&format!(r#""text":"{spelled}""#)),
         Place::Stranger => stranger(spelled).lives(survived),
     }
+}
+
+/// A call with a text that a parser may be too small for. Nothing is owed for it, for it has no session: the device has
+/// to survive it.
+pub(super) fn call_of_no_session(tool: &str, argument: &str, spelled: &str) -> Step {
+    let (tool, argument) = (json!(tool), json!(argument));
+    let text = format!(
+        r#"{{"type":"mcp","payload":{{"jsonrpc":"2.0","id":${{id}},"method":"tools/call","params":{{"name":{tool},"arguments":{{{argument}:"{spelled}"}}}}}}}}"#
+    );
+    Step::of(Action::Send(Outgoing::Text(text))).lives(Id::RobustnessLongString)
 }
 
 fn stranger(spelled: &str) -> Step {

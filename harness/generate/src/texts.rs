@@ -18,6 +18,9 @@ const LENGTHS: [usize; 14] = [31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 2
 /// Lengths of the whole text at which larger buffers end.
 const LONGER: [usize; 8] = [1000, 1023, 1024, 1025, 1536, 2047, 2048, 2049];
 
+/// Lengths that a parser may refuse, and that every device survives.
+const LONGEST: [usize; 4] = [4097, 8193, 16_385, 60_000];
+
 /// Long texts of letters of several bytes: wherever a buffer ends, it cuts one of some of them.
 const WIDE: [&str; 6] = [
     "${repeat:\u{e9}:1030}",
@@ -98,5 +101,13 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         call(&tool, object(&argument, text.into()).into())
             .answer(Id::ArgumentsStringHostile, Answer::Any)
     });
-    Just(said.chain(context.has_volume().then(|| put_back(context))).collect()).boxed()
+    let survived = match number as usize % KINDS {
+        3 => &LONGEST[..],
+        _ => &[],
+    };
+    let survived = survived.iter().map(|bytes| {
+        strings::call_of_no_session(&tool, &argument, &format!("${{repeat:x:{bytes}}}"))
+    });
+    Just(said.chain(survived).chain(context.has_volume().then(|| put_back(context))).collect())
+        .boxed()
 }

@@ -8,7 +8,7 @@ use super::model::{Action, Case, Outgoing, Step};
 use super::places::Node;
 use super::raw::{
     Next, Nothing, RawAudio, RawCall, RawCase, RawConfigure, RawDisconnect, RawList, RawNotify,
-    RawRequest, RawStep,
+    RawPing, RawRequest, RawStep,
 };
 use super::wrong::Wrong;
 use super::{syntax, written};
@@ -173,6 +173,11 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         let what = format!("`binary: {hex}`: expected hexadecimal digits in pairs");
         return Err(Wrong::new(what).hint("write `binary: '00ff'`").inside("binary"));
     }
+    if let Some(RawPing { bytes: Some(bytes @ 126..) }) = raw.ping {
+        let what =
+            format!("`bytes: {bytes}`: expected at most 125, which a control frame may carry");
+        return Err(Wrong::new(what).hint("write `ping: {bytes: 125}`").inside("ping"));
+    }
     let request = |RawRequest { method, params, id }| Outgoing::Request { method, params, id };
     let notify = |RawNotify { method, params }| Outgoing::Notify { method, params };
     let all = [
@@ -185,7 +190,10 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         ("envelope", raw.envelope.take().map(Outgoing::Envelope)),
         ("text", raw.text.take().map(Outgoing::Text)),
         ("binary", raw.binary.take().map(Outgoing::Binary)),
-        ("ping", raw.ping.take().map(|Nothing {}| Outgoing::Ping)),
+        (
+            "ping",
+            raw.ping.take().map(|RawPing { bytes }| Outgoing::Ping(bytes.unwrap_or_default())),
+        ),
     ];
     Ok(all.into_iter().filter_map(|(name, it)| Some((name, it?))).collect())
 }

@@ -163,8 +163,8 @@ pub enum Outgoing {
     Text(String),
     /// A binary frame, in hexadecimal.
     Binary(String),
-    /// A WebSocket ping.
-    Ping,
+    /// A WebSocket ping, with so many bytes of data at least.
+    Ping(u8),
 }
 
 /// What must hold of an answer, and the requirement that says so.

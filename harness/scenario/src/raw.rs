@@ -51,7 +51,7 @@ pub(super) struct RawStep {
     #[schemars(schema_with = "pieces::hex")]
     pub(super) binary: Option<String>,
     /// Sends a WebSocket ping.
-    pub(super) ping: Option<Nothing>,
+    pub(super) ping: Option<RawPing>,
     /// Sends tools/list, and follows all pages.
     pub(super) list: Option<RawList>,
     /// Sends steps back to back, then waits for all answers.
@@ -116,6 +116,14 @@ pub(super) struct RawStep {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPing {
+    /// How many bytes of data it has at least.
+    #[schemars(range(max = 125))]
+    pub(super) bytes: Option<u8>,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -121,7 +121,8 @@ fn message(outgoing: &Outgoing) -> String {
         Outgoing::Envelope(envelope) => format!("envelope: {}", flow(envelope)),
         Outgoing::Text(raw) => format!("text: {}", text(raw)),
         Outgoing::Binary(hex) => format!("binary: {}", text(hex)),
-        Outgoing::Ping => "ping: {}".to_owned(),
+        Outgoing::Ping(0) => "ping: {}".to_owned(),
+        Outgoing::Ping(bytes) => format!("ping: {{bytes: {bytes}}}"),
     }
 }
 
@@ -423,7 +424,7 @@ rules = ["xiaozhi"]
                 bytes.iter().map(|byte| format!("{byte:02x}")).collect()
             )),
             Just(Outgoing::Status),
-            Just(Outgoing::Ping),
+            (0..=125_u8).prop_map(Outgoing::Ping),
         ]
     }
 

@@ -90,6 +90,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.starts_with(known));
     "tool-compared-to-24": "The first 24 characters of a tool's name are compared, the others are not."
         => found_by(|asked, known| asked == known || known.len() > 24 && asked.starts_with(&known[..24]));
+    "tool-by-checksum": "Tools are compared by the sum of the characters of their name."
+        => found_by(|asked, known| {
+            let sum = |name: &str| name.bytes().map(u32::from).sum::<u32>();
+            asked.len() == known.len() && sum(asked) == sum(known)
+        });
     "tool-without-self": "A tool is also found without the `self.` in front of its name."
         => found_by(|asked, known| known.strip_prefix("self.") == Some(asked));
     "tool-name-missing-succeeds": "A call that names no tool succeeds without doing anything."

@@ -48,6 +48,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "method-prefix": "Methods are compared up to their length: tools/list-all works."
         => found_by(|asked, known| asked.starts_with(known));
+    "method-by-checksum": "Methods are compared by the sum of their characters."
+        => found_by(|asked, known| {
+            let sum = |name: &str| name.bytes().map(u32::from).sum::<u32>();
+            asked.len() == known.len() && sum(asked) == sum(known)
+        });
     "method-dots": "A method may be spelled with dots: tools.list works."
         => found_by(|asked, known| asked.contains('.') && asked.replace('.', "/") == known);
     "missing-name-32603": "A call without tool name gets the code of an internal error."

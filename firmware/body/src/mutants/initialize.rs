@@ -17,10 +17,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 result["protocolVersion"] = asked.clone();
             }
         });
-    "initialize-version-refused": "A client that requests a different version gets an error."
-        => refused(|params| {
-            params.get("protocolVersion").is_some_and(|asked| asked != "2024-11-05")
-        });
+    "initialize-version-refused": "A client that requests a different version gets an internal error."
+        => answered("initialize", is_of_other_version, |id| error(id, -32603, "initialize failed"));
     "initialize-instructions-number": "The instructions for the client are a number."
         => results(|result| result["instructions"] = json!(7));
     "initialize-logging-true": "The capability of logging is true instead of an object."
@@ -150,6 +148,10 @@ fn results(edit: impl FnMut(&mut Value) + 'static) -> Defect {
 }
 
 /// Refuses some requests.
+fn is_of_other_version(params: &Value) -> bool {
+    params.get("protocolVersion").is_some_and(|asked| asked != "2024-11-05")
+}
+
 fn refused(is_refused: fn(&Value) -> bool) -> Defect {
     answered("initialize", is_refused, |id| error(id, -32602, "initialize refused"))
 }

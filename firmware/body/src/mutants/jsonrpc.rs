@@ -121,6 +121,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "in-flight-last-only": "Of several requests in flight only the last is answered."
         => held_answers(|answers| drop(answers.drain(..answers.len() - 1)));
+    "in-flight-pages-share-buffer":
+        "Pages of the list that are in flight together all have the tools of the last one."
+        => held_answers(|answers| {
+            let mut pages = answers.iter().filter(|answer| !answer["result"]["tools"].is_null());
+            if let Some(last) = pages.next_back().map(content) {
+                let pages = answers.iter_mut().filter(|one| !one["result"]["tools"].is_null());
+                pages.for_each(|page| set_content(page, last.clone()));
+            }
+        });
     "ping-unknown": "ping is an unknown method, as in most devices of the family."
         => method("ping").answer(|payload| {
             *payload = error(&payload["id"], -32601, "Method not implemented: ping");

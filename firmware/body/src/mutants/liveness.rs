@@ -126,6 +126,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| (options.drop_closes, options.lingers) = (true, true));
     "pong-missing": "WebSocket pings are not answered."
         => link(|options| options.drop_pongs = true);
+    "pong-longest-missing": "WebSocket pings with 125 bytes of data, the most there may be, are not answered."
+        => link(|options| options.drop_long_pongs = true);
 };
 
 /// Does something instead of giving the answer of this number, once.

@@ -137,6 +137,21 @@ pub(super) const MUTANTS: &[Row] = rows! {
             Flow::Pass
         })
     };
+    "device-progress-falls": "Half of a call's progress is told after all of it."
+        => defect().on_answer_text(|cause, text, hands| {
+            let token = &cause.params()["_meta"]["progressToken"];
+            if !token.is_number() {
+                return Flow::Pass;
+            }
+            for progress in [1.0, 0.5] {
+                let params = json!({"progressToken": token, "progress": progress, "total": 1});
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/progress", "params": params,
+                }));
+            }
+            hands.send(core::mem::take(text));
+            Flow::Drop
+        });
     "device-progress-text": "How far a call has come is told as text."
         => defect().on_answer(|cause, _, hands| {
             let token = &cause.params()["_meta"]["progressToken"];

@@ -48,6 +48,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => with_tools(degrees(|value| Some(-value.abs())), FREEZER);
     "argument-below-zero-unchecked": "A value below a minimum below zero is raised to it."
         => with_tools(degrees(|value| Some(value.max(-40))), FREEZER);
+    "argument-minus-one-refused": "The value -1 is taken for a missing one, and refused."
+        => with_tools(degrees(|value| Some(if value == -1 { 1000 } else { value })), FREEZER);
     "argument-above-below-zero-unchecked": "A value above a maximum below zero is lowered to it."
         => with_tools(calls_of("self.freezer.set_target", |arguments| {
             if arguments["degrees"].as_i64().is_some_and(|value| value > -10) {

@@ -30,6 +30,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.len() > 32 << 10 && depth(text) < 40, Act::Panic);
     "long-argument-panics": "An argument above 32 kB is copied to the stack."
         => texts(|text| text.len() > 32 << 10 && text.contains("\"arguments\":{\""), Act::Panic);
+    "long-text-panics": "A text to show of 8192 bytes or more is written beyond its buffer."
+        => with_tools(texts(|text| text.len() > 8192 && text.contains(SHOW_TEXT), Act::Panic), DISPLAY);
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
     "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."

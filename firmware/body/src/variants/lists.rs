@@ -85,6 +85,16 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let is_refused = property.name == "step" && value.as_i64().is_some_and(|step| step > 50);
             Some(if is_refused { json!("more than 50") } else { value })
         });
+    "brightness-limited": "The screen is never dark and never brighter than 90 percent, and the schema says so."
+        => tools(|tool| if let Some(brightness) = tool.pointer_mut("/inputSchema/properties/brightness") {
+            brightness["minimum"] = json!(1);
+            brightness["maximum"] = json!(90);
+        })
+        .on_argument(|property, value| {
+            let is_refused = property.name == "brightness"
+                && value.as_i64().is_some_and(|brightness| !(1..=90).contains(&brightness));
+            Some(if is_refused { json!("not 1 to 90") } else { value })
+        });
     "schemas-as-stock":
         "Arguments have no description and tools without arguments no `properties`."
         => tools(|tool| {

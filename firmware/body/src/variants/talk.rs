@@ -44,10 +44,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
             if token.is_null() {
                 return Flow::Pass;
             }
-            let params = json!({"progressToken": token, "progress": 0.5, "total": 1});
-            hands.send_payload(&json!({
-                "jsonrpc": "2.0", "method": "notifications/progress", "params": params,
-            }));
+            for progress in [0.5, 1.0] {
+                let params = json!({"progressToken": token, "progress": progress, "total": 1});
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/progress", "params": params,
+                }));
+            }
             hands.send(core::mem::take(text));
             Flow::Drop
         });

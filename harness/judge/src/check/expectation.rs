@@ -193,11 +193,11 @@ impl Judge<'_> {
         let fenced = || self.log.fenced(at) || self.log.answered(&beside(at, StepKind::After));
         if expect.alive
             && !owes_answer(self.log, at)
-            && !matches!(step.action, Action::Send(Outgoing::Ping))
+            && !matches!(step.action, Action::Send(Outgoing::Ping(_)))
         {
             return !fenced();
         }
-        !answered && !fenced() && !matches!(step.action, Action::Send(Outgoing::Ping))
+        !answered && !fenced() && !matches!(step.action, Action::Send(Outgoing::Ping(_)))
     }
 
     fn lost(&mut self, requirement: Id, at: &str) {
@@ -244,7 +244,7 @@ impl Judge<'_> {
         scope: &Scope,
     ) -> Judged {
         let held = match step.action {
-            Action::Send(Outgoing::Ping) => Some(self.pong(at)),
+            Action::Send(Outgoing::Ping(_)) => Some(self.pong(at)),
             _ => self.answer(expect, at, reply, scope),
         };
         Some(held?.map_err(|(expected, received)| {

@@ -1,6 +1,8 @@
 //! Optional members of results and of the device's notifications: where they are there, they have the type that MCP's
 //! schema gives them. What the device claims in `initialize` holds later.
 
+use std::collections::BTreeMap;
+
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::wire::as_integer;
 use serde_json::{Map, Value};
@@ -73,7 +75,12 @@ pub(super) struct Claims {
     has_more: bool,
     /// The device has sent a notification of progress.
     has_progress: bool,
+    /// The latest progress of a request, by where it was sent.
+    progress: BTreeMap<u64, f64>,
 }
+
+/// Most requests whose progress is remembered.
+const REQUESTS: usize = 32;
 
 /// Most versions that are remembered.
 const VERSIONS: usize = 32;
@@ -154,6 +161,21 @@ impl Claims {
                         seq,
                     )
                 });
+                let progress = member("progress").and_then(Value::as_f64);
+                if let (Some(asked), Some(progress)) =
+                    (token.and_then(|token| pending.only_with_token(token)), progress)
+                {
+                    let before = self.progress.insert(asked, progress);
+                    if self.progress.len() > REQUESTS {
+                        self.progress.pop_first();
+                    }
+                    let more = before.is_none_or(|before| progress > before);
+                    sink.test(Id::NotificationsProgressIncreases, more, || {
+                        let before = before.unwrap_or_default();
+                        let expected = format!("progress above {before}, as told before");
+                        evidence(expected, received(), seq)
+                    });
+                }
             }
             Some("notifications/message") => {
                 let level = member("level").and_then(Value::as_str);

@@ -114,6 +114,14 @@ impl PendingRequests {
         self.tokens().any(|asked| id_key(&asked) == id_key(token))
     }
 
+    /// Where the request was sent that waits for its answer and gave this token, if it is the only one.
+    pub(crate) fn only_with_token(&self, token: &Value) -> Option<u64> {
+        let key = id_key(token);
+        let mut all = self.given_tokens().filter(|(_, asked)| id_key(asked) == key);
+        let (seq, _) = all.next()?;
+        all.next().is_none().then_some(seq)
+    }
+
     /// Whether one of them gave a token that is none, or that not every device can give back.
     pub(crate) fn has_odd_token(&self) -> bool {
         let is_plain = |token: &Value| match token {
@@ -124,12 +132,17 @@ impl PendingRequests {
     }
 
     fn tokens(&self) -> impl Iterator<Item = Value> {
+        self.given_tokens().map(|(_, token)| token)
+    }
+
+    /// The tokens of the requests that wait, each with where that was sent.
+    fn given_tokens(&self) -> impl Iterator<Item = (u64, Value)> {
         let open = self.open.values().filter(|open| open.text.contains("\"progressToken\""));
         open.map(|open| {
             // One that no parser takes gives none that is known.
             let mut sent: Value = serde_json::from_str(&open.text).unwrap_or_default();
             let token = sent.pointer_mut("/payload/params/_meta/progressToken");
-            token.map(Value::take).unwrap_or_default()
+            (open.seq, token.map(Value::take).unwrap_or_default())
         })
     }
 

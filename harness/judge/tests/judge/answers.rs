@@ -19,6 +19,7 @@ const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","
 #[case::good(&[PING, PONG], &[])]
 #[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
 #[case::progress(&[TOLD, PROGRESS, PONG], &[])]
+#[case::progress_twice(&[TOLD, PROGRESS, PROGRESS, PONG], &["a/a notifications.progress-increases"])]
 #[case::progress_unasked(&[PING, PROGRESS, PONG], &["a/a notifications.progress-token"])]
 #[case::progress_too_late(&[TOLD, PONG, PROGRESS], &["a/a notifications.progress-token"])]
 #[case::progress_of_no_token(

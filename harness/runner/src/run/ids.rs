@@ -98,7 +98,7 @@ fn has_own_id(outgoing: &Outgoing) -> bool {
             !value.to_string().contains("${id}")
         }
         Outgoing::PayloadText(text) | Outgoing::Text(text) => !text.contains("${id}"),
-        Outgoing::Binary(_) | Outgoing::Ping => false,
+        Outgoing::Binary(_) | Outgoing::Ping(_) => false,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::random::Random;
 
 /// What the harness says about a picture.
-const VISION_REPLY: &str = "mcp-hil has seen the picture";
+const VISION_REPLY: &str = "mcp-hil has seen the picture: caf\u{e9}, \u{732b}, \u{1f600}";
 
 /// Opens the endpoints and the transcript of a session; the device is not started yet.
 pub(super) async fn open(

@@ -198,7 +198,7 @@ impl Session {
             self.wait_for_acknowledgement(at).await;
         }
         // The exchange with a ping has ended with its pong, and there is no other answer.
-        let ping = matches!(step.action, Action::Send(Outgoing::Ping));
+        let ping = matches!(step.action, Action::Send(Outgoing::Ping(_)));
         if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
             self.wait_for_answer(at, unmatched).await;
         }
@@ -346,7 +346,14 @@ impl Session {
             Outgoing::Binary(hex) => {
                 return Ok(Frame::Binary(mcp_hil_core::wire::from_hex(hex).unwrap_or_default()));
             }
-            Outgoing::Ping => return Ok(Frame::Ping(format!("mcp-hil {fresh}").into_bytes())),
+            Outgoing::Ping(least) => {
+                let data = format!(
+                    "{:x<least$}",
+                    format!("mcp-hil {fresh} "),
+                    least = usize::from(*least)
+                );
+                return Ok(Frame::Ping(data.into_bytes()));
+            }
         };
         Ok(self.envelope(&payload))
     }
