@@ -30,6 +30,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             |frame| frame.len() > HEADER_3 && size_3(frame) < rest(frame, HEADER_3),
             Act::Hang,
         );
+    "framing-2-size-spoken-panics":
+        "While the device speaks, as many bytes are copied as the version 2 header says."
+        => spoken(2, |frame| size_2(frame) > rest(frame, HEADER_2), Act::Panic);
+    "framing-3-size-spoken-panics":
+        "While the device speaks, as many bytes are copied as the version 3 header says."
+        => spoken(3, |frame| size_3(frame) > rest(frame, HEADER_3), Act::Panic);
     "framing-2-size-of-all": "The size in the version 2 header of audio is that of the whole frame."
         => sounds(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 18, 0x58, 1]);
     "framing-2-version-1": "The version 2 header of audio says version 1."
@@ -55,6 +61,21 @@ pub(super) const HEAP: u64 = 8 << 20;
 fn frames(version: u8, is_such: fn(&[u8]) -> bool, act: Act) -> Defect {
     Defect::default().binary(move |frame, hands| {
         if in_use(hands) == version && is_such(frame) {
+            hands.act(act.clone());
+        }
+    })
+}
+
+/// Does the same while the device speaks: some look at no frame before.
+fn spoken(version: u8, is_such: fn(&[u8]) -> bool, act: Act) -> Defect {
+    let [speaks, is_speaking] = shared(false);
+    arriving("tts", move |envelope, _| {
+        let state = get(envelope, "state");
+        speaks.set(state == "start" || state != "stop" && speaks.get());
+        Flow::Pass
+    })
+    .binary(move |frame, hands| {
+        if is_speaking.get() && in_use(hands) == version && is_such(frame) {
             hands.act(act.clone());
         }
     })
