@@ -1,5 +1,5 @@
 //! What the reference device on QEMU's board costs: the way to the first exchange, the standard run, and
-//! four boards side by side. Ratios of one run say more than times, which depend on the machine.
+//! a rack of eight boards in one run. Ratios of one run say more than times, which depend on the machine.
 //!
 //! `cargo bench -p mcp-hil --bench emulated`; needs QEMU and the image (`ci/firmware.sh virt`).
 
@@ -14,8 +14,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// Rounds of what takes part in a ratio, of which the median counts.
 const ROUNDS: usize = 5;
 
-/// Boards beside each other.
-const BOARDS: usize = 4;
+/// Boards of the rack.
+const BOARDS: usize = 8;
 
 /// Cases whose time is mostly that of a device which answers after 15 ms.
 const WAITING: [&str; 10] = [
@@ -46,10 +46,10 @@ fn main() -> Result<()> {
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
         let one = bench.run(1, &WAITING)?;
-        ratios.push(bench.run(BOARDS, &WAITING)? / one);
+        ratios.push(one / bench.run(BOARDS, &WAITING)?);
     }
-    let name = "four boards side by side / one, that take 15 ms to answer";
-    row(name, &format!("{:.2}", median(ratios)), "<= 1.5");
+    let name = "eight boards that take 15 ms: speed-up over one, / 8";
+    row(name, &format!("{:.2}", median(ratios)), ">= 0.9");
     Ok(())
 }
 
@@ -72,24 +72,20 @@ impl Drop for Bench {
 }
 
 impl Bench {
-    /// So many runs at the same time, each with a board of its own; seconds until the last one ends.
+    /// One run of so many boards; seconds until its verdict.
     fn run(&self, boards: usize, arguments: &[&str]) -> Result<f64> {
         let began = Instant::now();
-        let start = |board: usize| {
-            Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
-                .args(["run", "--dut", "qemu", "--out"])
-                .arg(self.0.join(board.to_string()))
-                .args(arguments)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-        };
-        let children: Vec<_> = (0..boards).map(start).collect::<std::io::Result<_>>()?;
-        for mut child in children {
-            let status = child.wait()?;
-            if !status.success() {
-                return Err(format!("a run with {arguments:?} ended with {status}").into());
-            }
+        let status = Command::new(env!("CARGO_BIN_EXE_mcp-hil"))
+            .arg("run")
+            .args(["--dut", "qemu"].repeat(boards))
+            .arg("--out")
+            .arg(&self.0)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        if !status.success() {
+            return Err(format!("a run with {arguments:?} ended with {status}").into());
         }
         Ok(began.elapsed().as_secs_f64())
     }

@@ -21,6 +21,11 @@ pub struct DiffArgs {
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
 
+    /// Compare byte for byte, for two runs with the same seed on the same device: reports, JUnit and
+    /// transcripts without times, ports, random ids and audio
+    #[arg(long, conflicts_with_all = ["format", "verbose"])]
+    pub normalised: bool,
+
     /// Show all latencies, and each difference in the wording of messages
     #[arg(long, short)]
     pub verbose: bool,

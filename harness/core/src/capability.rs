@@ -183,7 +183,8 @@ impl Permission {
         !self.deny.iter().any(|name| is_restart(name))
     }
 
-    fn denies(&self, name: &str) -> bool {
+    /// Whether somebody has said of a tool that it must not be called.
+    pub fn denies(&self, name: &str) -> bool {
         self.deny.iter().any(|pattern| fits(name, pattern))
     }
 }

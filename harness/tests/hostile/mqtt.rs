@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::packets::{packet, string};
+
 /// In what way a device is bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -80,26 +82,6 @@ pub(crate) fn play(way: Way, address: &str) -> Playing {
 }
 
 /// A packet with its header.
-fn packet(first: u8, body: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![first];
-    let mut length = body.len();
-    loop {
-        let more = if length > 0x7f { 0x80 } else { 0 };
-        bytes.push(u8::try_from(length & 0x7f).unwrap() | more);
-        length >>= 7;
-        if length == 0 {
-            break;
-        }
-    }
-    bytes.extend(body);
-    bytes
-}
-
-fn string(text: &str) -> Vec<u8> {
-    let length = u16::try_from(text.len()).unwrap();
-    [&length.to_be_bytes()[..], text.as_bytes()].concat()
-}
-
 fn connect(way: Way) -> Vec<u8> {
     let (name, level) = match way {
         Way::Odd => ("MQIsdp", 3),

@@ -17,3 +17,4 @@ mod lives;
 mod patience;
 mod properties;
 mod replay;
+mod safety;

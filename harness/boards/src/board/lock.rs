@@ -8,10 +8,11 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 
 /// Names another folder for locks.
@@ -223,7 +224,7 @@ pub fn usage(identity: &str) -> Use {
 
 /// The same with a folder for locks.
 pub fn usage_in(folder: &Path, identity: &str) -> Use {
-    let Ok(mut file) = File::open(path(folder, identity)) else {
+    let Ok(mut file) = own_file(OpenOptions::new().read(true), &path(folder, identity)) else {
         return Use::Free;
     };
     // Shared, so that two who look are not in each other's way.
@@ -257,7 +258,7 @@ fn open(folder: &Path, path: &Path) -> io::Result<File> {
     options.read(true).write(true);
     // Never "create if need be" on what is there: kernels refuse that for files of other users in
     // folders such as this one.
-    match options.open(path) {
+    match own_file(&mut options, path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => return opened,
     }
@@ -266,8 +267,20 @@ fn open(folder: &Path, path: &Path) -> io::Result<File> {
             file.set_permissions(Permissions::from_mode(0o666))?;
             Ok(file)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => own_file(&mut options, path),
         Err(error) => Err(error),
+    }
+}
+
+/// Opens a file for locks that is there. Another user may have put something else in its place: a link to a file of
+/// ours, which would be emptied, or a pipe, on which one waits.
+fn own_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    let told = file.metadata()?;
+    match told.is_file() && told.nlink() == 1 {
+        true => Ok(file),
+        false => Err(io::Error::other("it is a link or no file")),
     }
 }
 
@@ -362,6 +375,22 @@ mod tests {
         let refused = BoardLock::take_in(&link, "a", &holder("x")).unwrap_err();
         assert!(matches!(refused, LockError::Io { .. }), "{refused}");
         std::fs::remove_file(&link).unwrap();
+        // A link in the place of a file would have that emptied to which it leads.
+        let precious = place.join("precious");
+        std::fs::write(&precious, "precious").unwrap();
+        type Plant = fn(&Path, &Path) -> io::Result<()>;
+        let soft: Plant = |to, at| std::os::unix::fs::symlink(to, at);
+        let hard: Plant = |to, at| std::fs::hard_link(to, at);
+        for (board, plant) in [("soft", soft), ("hard", hard)] {
+            plant(&precious, &path(&place, board)).unwrap();
+            let refused = BoardLock::take_in(&place, board, &holder("x")).unwrap_err();
+            assert!(matches!(refused, LockError::Io { .. }), "{refused}");
+            assert_eq!(usage_in(&place, board), Use::Free);
+            assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious", "{board}");
+            std::fs::remove_file(path(&place, board)).unwrap();
+        }
+        nix::unistd::mkfifo(&path(&place, "pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(usage_in(&place, "pipe"), Use::Free);
         std::fs::remove_dir_all(&place).unwrap();
     }
 

@@ -3,6 +3,7 @@
 //! Nothing is judged again: verdicts, findings and what the devices could do are those of the runs. Answers and
 //! tools are read off the transcripts. How long answers took is told and is no difference: it hangs on the machine.
 
+mod normal;
 mod show;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,6 +136,9 @@ pub struct DutRun {
 ///
 /// A folder that is not one of a run, or is damaged; the file is named.
 pub fn diff(args: &DiffArgs) -> Result<(String, u8), UserError> {
+    if args.normalised {
+        return normal::compare(&args.first, &args.second);
+    }
     let diff = Diff::of(&args.first, &args.second)?;
     let text = match args.format {
         Format::Human => show::text(&diff, args.verbose),

@@ -190,7 +190,8 @@ impl Session {
             Ok((list, _)) => list,
             Err(_) => Vec::new(),
         };
-        let (end, status) = match tools.iter().any(|tool| tool["name"] == STATUS_TOOL) {
+        let has_status = tools.iter().any(|tool| tool["name"] == STATUS_TOOL);
+        let (end, status) = match has_status && !self.device.permission.denies(STATUS_TOOL) {
             true => self.first_status().await,
             false => (Exchange::Settled, None),
         };

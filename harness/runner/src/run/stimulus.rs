@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_hil_core::capability::HARMLESS;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Mark, Role};
@@ -14,6 +15,17 @@ use super::flight::Flight;
 use super::link::Dialing;
 use super::session::{Exchange, Manner, Session};
 use super::settle::reads_status;
+
+/// Why a message is not sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LeftOut {
+    /// A value that an earlier answer should have brought.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// It would call a tool that nobody may call.
+    #[error("the device's file denies `{0}`")]
+    Denied(String),
+}
 
 impl Session {
     /// Carries out a case from its first step to its last, or until the device is gone.
@@ -129,8 +141,7 @@ impl Session {
     ) -> Exchange {
         let frame = match self.fill(outgoing, scope) {
             Ok(frame) => frame,
-            // A value that an earlier answer should have brought.
-            Err(missing) => return self.skip(at, &missing),
+            Err(why) => return self.skip(at, &why),
         };
         let mut end = match step.bind.is_empty() || !reads_status(outgoing) {
             true => Exchange::Settled,
@@ -165,13 +176,13 @@ impl Session {
                 Ok(_) => Exchange::Settled,
                 Err(end) => end,
             },
-            (Err(missing), _) | (_, Err(missing)) => self.skip(at, &missing),
+            (Err(missing), _) | (_, Err(missing)) => self.skip(at, &missing.into()),
         }
     }
 
-    /// Leaves a step out for which a value is missing.
-    fn skip(&mut self, at: &Arc<str>, missing: &Missing) -> Exchange {
-        self.mark(at, Mark::Skipped { why: missing.to_string() });
+    /// Leaves a step out, and says why.
+    fn skip(&mut self, at: &Arc<str>, why: &LeftOut) -> Exchange {
+        self.mark(at, Mark::Skipped { why: why.to_string() });
         Exchange::Settled
     }
 
@@ -296,8 +307,8 @@ impl Session {
         (open, rest)
     }
 
-    /// The frame of a step with all variables filled in.
-    pub(super) fn fill(&mut self, outgoing: &Outgoing, scope: &Scope) -> Result<Frame, Missing> {
+    /// The frame of a step with all variables filled in, unless it calls a tool that nobody may call.
+    pub(super) fn fill(&mut self, outgoing: &Outgoing, scope: &Scope) -> Result<Frame, LeftOut> {
         let fresh = self.conversation.fresh_id();
         self.fill_as(outgoing, scope, fresh)
     }
@@ -308,7 +319,25 @@ impl Session {
         outgoing: &Outgoing,
         scope: &Scope,
         fresh: u64,
-    ) -> Result<Frame, Missing> {
+    ) -> Result<Frame, LeftOut> {
+        let frame = self.filled(outgoing, scope, fresh)?;
+        if self.device.permission.deny.is_empty() {
+            return Ok(frame);
+        }
+        match called(&frame).filter(|tool| self.is_denied(tool)) {
+            Some(tool) => Err(LeftOut::Denied(tool)),
+            None => Ok(frame),
+        }
+    }
+
+    /// Whether nobody may call a tool that the device has, or may have without listing it.
+    fn is_denied(&self, tool: &str) -> bool {
+        let facts = &self.device.facts;
+        let listed = facts.tools.iter().chain(&facts.user_tools).any(|name| name == tool);
+        (listed || HARMLESS.contains(&tool)) && self.device.permission.denies(tool)
+    }
+
+    fn filled(&self, outgoing: &Outgoing, scope: &Scope, fresh: u64) -> Result<Frame, Missing> {
         let mut scope = scope.clone();
         scope.set("id", fresh.into());
         let optional =
@@ -357,6 +386,17 @@ impl Session {
         };
         Ok(self.envelope(&payload))
     }
+}
+
+/// The tool that a message calls, in whatever shape it does.
+fn called(frame: &Frame) -> Option<String> {
+    let Frame::Text(text) = frame else {
+        return None;
+    };
+    let message: Value = serde_json::from_str(text).ok()?;
+    let payload = message.get("payload")?;
+    let params = payload.get("params").filter(|_| payload["method"] == "tools/call")?;
+    params.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// How a step wants its message sent.
