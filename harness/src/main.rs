@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let mut matches = match with_profile(program.clone()) {
         Ok(matches) => matches,
         Err(refusal) => {
-            eprintln!("mcp-hil: {refusal}");
+            mcp_hil_core::notice!("mcp-hil: {refusal}");
             return ExitCode::from(refusal.exit);
         }
     };
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
-        eprintln!("mcp-hil: {refusal}");
+        mcp_hil_core::notice!("mcp-hil: {refusal}");
         refusal.exit
     }))
 }

@@ -75,6 +75,18 @@ fn junit_goes_where_it_is_wanted() {
 }
 
 #[test]
+fn who_reads_no_notices_ends_no_run() {
+    let place = Place::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let run = ["run", "--dut", "wait", "--listen", "127.0.0.1:0", "--connect-deadline", "0.2"];
+    let mut program = place.hil(run).0;
+    let done = program.stderr(writer).output().unwrap();
+    assert!(String::from_utf8_lossy(&done.stdout).contains("Summary"), "{done:?}");
+    assert_eq!(done.status.code(), Some(3), "{done:?}");
+}
+
+#[test]
 fn events_are_json_one_a_line() {
     let place = Place::new();
     let done = place.hil(["run", "--only", "ids/", "--format", "json"]).end().exits(0);

@@ -103,7 +103,8 @@ pub fn host(args: &HostArgs) -> Result<String, UserError> {
         sanitize: args.sanitize,
         ..HostOptions::default()
     };
-    let built = HostBuild::make(&args.source, &options, &mut |line| eprintln!("{line}"))?;
+    let built =
+        HostBuild::make(&args.source, &options, &mut |line| mcp_hil_core::notice!("{line}"))?;
     Ok(format!("{}\n", built.program.display()))
 }
 

@@ -20,6 +20,16 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
+/// Writes a line for people to standard error. Whoever reads it may have gone away (`2>&1 | head`), which ends no run:
+/// `eprintln!` would panic.
+#[macro_export]
+macro_rules! notice {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($arg)*);
+    }};
+}
+
 pub mod baseline;
 pub mod capability;
 pub mod catalogue;

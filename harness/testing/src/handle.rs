@@ -264,7 +264,7 @@ impl Drop for Device {
         let text = format!("{text}\n\nthe test started the device at {}", self.at);
         // A second panic would end the whole test program.
         if std::thread::panicking() {
-            eprintln!("{text}");
+            mcp_hil_core::notice!("{text}");
         } else {
             panic!("{text}");
         }

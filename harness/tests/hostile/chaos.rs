@@ -171,7 +171,7 @@ impl Peer {
     /// Something that no device does.
     fn misdeed(&mut self, stream: &mut TcpStream, udp: Option<&str>) -> io::Result<()> {
         match self.dice.roll(12) {
-            0 => return Err(io::ErrorKind::ConnectionReset.into()),
+            0 => Err(io::ErrorKind::ConnectionReset.into()),
             1 => {
                 let junk = self.dice.bytes(4_000);
                 self.say(stream, &junk)

@@ -118,6 +118,17 @@ pub(super) const VARIANTS: &[Row] = rows! {
             Flow::Pass
         })
     };
+    "console-clock-still": "A part of the firmware writes log lines of its own, all with the same time." => {
+        let mut lines = 0;
+        defect().console(move |line| {
+            lines += 1;
+            if line.starts_with("I (") && lines % 20 == 0 {
+                let own = "I (123) app: step";
+                *line = format!("{line}\n{own} 1\n{own} 2\n{own} 3\n{own} 4");
+            }
+            Flow::Pass
+        })
+    };
     "console-coloured": "The lines of the console are coloured, as by older versions."
         => defect().console(|line| {
             *line = format!("\u{1b}[0;32m{line}\u{1b}[0m");

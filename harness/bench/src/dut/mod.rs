@@ -232,7 +232,7 @@ impl Dut {
             None if spec == "wait" => ("wait", How::Wait),
             Some(("host", folder)) if !folder.is_empty() => {
                 let options = asked.host.cloned().unwrap_or_default();
-                let say = &mut |line: &str| eprintln!("{line}");
+                let say = &mut |line: &str| mcp_hil_core::notice!("{line}");
                 ("host", How::Host(Box::new(HostBuild::make(Path::new(folder), &options, say)?)))
             }
             Some(("exec", command)) if !command.trim().is_empty() => {

@@ -186,7 +186,7 @@ fn image() -> Result<PathBuf, UserError> {
 /// Builds the image. Takes a while the first time, and next to nothing after that.
 fn build(tree: &Path) -> Result<PathBuf, UserError> {
     if !target_folder(tree).join("firmware").exists() {
-        eprintln!(
+        mcp_hil_core::notice!(
             "building the image for the emulator; this takes a while, but only the first time"
         );
     }

@@ -111,7 +111,7 @@ pub fn qemu_esp(args: &SetupArgs) -> Result<String, UserError> {
     }
 
     let work = Work::new(&cache, &place)?;
-    eprintln!("downloading {url}");
+    mcp_hil_core::notice!("downloading {url}");
     let archive = work.path.join(ARCHIVE);
     download::download(&url, &sha256, &archive)?;
     let unpacked = work.path.join("unpacked");

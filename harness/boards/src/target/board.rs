@@ -301,7 +301,7 @@ impl Board {
             }
             Trigger::Prompt => {
                 // Talk, not a report: a person stands at the board.
-                eprintln!("press the board's talk button once");
+                mcp_hil_core::notice!("press the board's talk button once");
                 Ok("the user was asked to press its button".to_owned())
             }
         }

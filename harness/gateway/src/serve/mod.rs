@@ -166,26 +166,28 @@ impl Bench {
     fn announce(&self, args: &ServeArgs) {
         let told = if self.mqtt.is_some() { "MQTT" } else { "WebSocket" };
         if let Some(text) = &self.where_and_why {
-            eprintln!("{text}");
+            mcp_hil_core::notice!("{text}");
         }
-        eprintln!("OTA        {}, configures {told}", self.http.ota_url());
+        mcp_hil_core::notice!("OTA        {}, configures {told}", self.http.ota_url());
         if let Some(endpoint) = &self.websocket {
-            eprintln!("WebSocket  {}", endpoint.url());
+            mcp_hil_core::notice!("WebSocket  {}", endpoint.url());
         }
         if let Some(endpoint) = &self.mqtt {
             let url = endpoint.url();
-            eprintln!("MQTT       {url}, user name {USER_NAME}, topic {PUBLISH_TOPIC}");
+            mcp_hil_core::notice!("MQTT       {url}, user name {USER_NAME}, topic {PUBLISH_TOPIC}");
         }
         if args.token.is_none() {
             // The one place where it is shown: whoever configures a device by hand must know it.
-            eprintln!("token      {}", self.token);
+            mcp_hil_core::notice!("token      {}", self.token);
         }
         if !self.backend.ip.is_loopback() {
-            eprintln!(
+            mcp_hil_core::notice!(
                 "anyone who can reach the OTA address gets the token: mind who is in this network"
             );
         }
-        eprintln!("times are UTC; Ctrl-C ends; `mcp-hil serve --help` shows what can be typed");
+        mcp_hil_core::notice!(
+            "times are UTC; Ctrl-C ends; `mcp-hil serve --help` shows what can be typed"
+        );
     }
 
     async fn run(&mut self, mut typed: mpsc::Receiver<String>) {
@@ -264,14 +266,16 @@ impl Bench {
             Ok(None) => return,
             Ok(Some(command)) => command,
             Err(why) => {
-                eprintln!("{why}");
+                mcp_hil_core::notice!("{why}");
                 return;
             }
         };
         self.typists.retain(|typist| !typist.is_closed());
         match self.typists.last().map(|last| last.try_send(command)) {
-            None => eprintln!("no device is connected"),
-            Some(Err(_)) => eprintln!("the device accepts no more: what was typed is discarded"),
+            None => mcp_hil_core::notice!("no device is connected"),
+            Some(Err(_)) => {
+                mcp_hil_core::notice!("the device accepts no more: what was typed is discarded")
+            }
             Some(Ok(())) => {}
         }
     }

@@ -74,6 +74,8 @@ pub(crate) struct Watch {
 struct Back {
     /// The time of the line before it.
     from_ms: u64,
+    /// Its own time.
+    at_ms: u64,
     line: String,
     /// How many lines have come with it, none of them of the clock of before.
     since: usize,
@@ -279,6 +281,8 @@ impl Watch {
         match self.back.take() {
             // The clock of before goes on.
             Some(back) if now_ms >= back.from_ms => {}
+            // A clock that stands still is none that has begun anew.
+            Some(back) if now_ms == back.at_ms => self.back = Some(back),
             Some(back) if back.since + 1 == LINES_OF_A_CLOCK => {
                 self.boot(Sign::Clock, seq, &back.line, sink);
             }
@@ -288,7 +292,7 @@ impl Watch {
             None if self.expects_boot() => self.boot(Sign::Clock, seq, line, sink),
             None => {
                 let from_ms = self.clock_ms.back().copied().unwrap_or_default();
-                self.back = Some(Back { from_ms, line: line.to_owned(), since: 1 });
+                self.back = Some(Back { from_ms, at_ms: now_ms, line: line.to_owned(), since: 1 });
             }
         }
         self.clock_ms.push_back(now_ms);

@@ -83,6 +83,11 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
     &["! I (10) X: a", "! I (61000) H: b", "! I (20) X: c", "! I (30) X: d", "! I (40) X: e"],
     &[]
 )]
+#[case::a_clock_that_stands_still(
+    &["! I (50000) X: a", "! I (60000) X: a", "! I (61000) X: a", "! I (123) H: b", "! I (123) H: c",
+      "! I (123) H: d", "! I (123) H: e"],
+    &[]
+)]
 #[case::lines_in_the_wrong_order(&["! I (61000) X: a", "! I (60100) X: b"], &[])]
 #[case::a_late_line_at_boot(&["! I (900) X: a", "! I (300) X: b"], &[])]
 #[case::brown_out(&["! Brownout detector was triggered"], &["a/a liveness.no-brownout?"])]

@@ -60,7 +60,7 @@ impl Tests {
     /// Leaves of the selection what the last runs of a device have not passed, and tells what that is.
     fn keep_last_failed(&mut self, out: &Path, dut: &str) {
         let Some(failed) = last_failed(out, dut) else {
-            eprintln!(
+            mcp_hil_core::notice!(
                 "last-failed: there is no earlier run of `{dut}` in `{}`: running everything",
                 out.display()
             );
@@ -70,7 +70,7 @@ impl Tests {
         let is_wanted = |id: &str| failed.contains(id);
         let cases = self.cases.iter().any(|case| is_wanted(&case.id));
         if !cases && !self.generation.properties.iter().any(|property| is_wanted(property.id)) {
-            eprintln!(
+            mcp_hil_core::notice!(
                 "last-failed: `{dut}` passed all of these when they last ran: running everything"
             );
             return;
@@ -79,7 +79,7 @@ impl Tests {
         self.cases.retain(|case| is_wanted(&case.id));
         self.generation.properties.retain(|property| is_wanted(property.id));
         self.whole_suite = false;
-        eprintln!("last-failed: {} of {all} cases on `{dut}`", number(self));
+        mcp_hil_core::notice!("last-failed: {} of {all} cases on `{dut}`", number(self));
     }
 }
 
@@ -119,7 +119,7 @@ impl Plan {
         if let (Some(_), Some(path)) = (&dut.in_place_of, &args.baseline) {
             // Known failures of the board are none of another device, which would be called to account
             // for not showing them.
-            eprintln!(
+            mcp_hil_core::notice!(
                 "fallback: the baseline `{}` belongs to the board and is not applied to `{}`",
                 path.display(),
                 dut.name
@@ -211,7 +211,7 @@ pub(crate) fn device(args: &RunArgs) -> Result<Dut, UserError> {
     };
     let choice = Choice::from(args);
     check_kinds(choice.fallback)?;
-    let mut say = |line: &str| eprintln!("{line}");
+    let mut say = |line: &str| mcp_hil_core::notice!("{line}");
     let mut dut = match args.dut.first().map_or(AUTO, String::as_str) {
         AUTO => choose(&choice, &asked, &mut say),
         spec => named(spec, &choice, &asked, &mut say),

@@ -151,7 +151,10 @@ impl Session {
             };
             if self.target.is_running().is_none() {
                 // Talk, not a report: a person stands at the device.
-                eprintln!("waiting up to {} s for the device to reconnect", wait.as_secs());
+                mcp_hil_core::notice!(
+                    "waiting up to {} s for the device to reconnect",
+                    wait.as_secs()
+                );
             }
             if let Some(link) = self.accept(wait).await {
                 dialing.redials = Some(true);

@@ -287,7 +287,7 @@ impl Reporter for &mut Gathered {
     fn event(&mut self, event: &Event) -> std::io::Result<()> {
         self.0.take(event);
         if let Event::Notice { text } = event {
-            eprintln!("{text}");
+            mcp_hil_core::notice!("{text}");
         }
         Ok(())
     }
