@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::mqtt::Playing;
 use super::packets::{packet, string};
 
 /// What it speaks, as far as it speaks anything.
@@ -15,16 +16,6 @@ use super::packets::{packet, string};
 pub(crate) enum Wire {
     WebSocket,
     Mqtt,
-}
-
-/// A peer that plays; it ends soon after this is dropped.
-#[derive(Debug)]
-pub(crate) struct Playing(Arc<AtomicBool>);
-
-impl Drop for Playing {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Lets a peer of this seed loose on an address.

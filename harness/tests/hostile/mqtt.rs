@@ -56,7 +56,7 @@ pub(crate) enum Way {
 
 /// A device that plays; it ends soon after this is dropped.
 #[derive(Debug)]
-pub(crate) struct Playing(Arc<AtomicBool>);
+pub(crate) struct Playing(pub(super) Arc<AtomicBool>);
 
 impl Drop for Playing {
     fn drop(&mut self) {
@@ -81,7 +81,6 @@ pub(crate) fn play(way: Way, address: &str) -> Playing {
     Playing(over)
 }
 
-/// A packet with its header.
 fn connect(way: Way) -> Vec<u8> {
     let (name, level) = match way {
         Way::Odd => ("MQIsdp", 3),
