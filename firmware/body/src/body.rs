@@ -505,7 +505,7 @@ impl<P: Platform> Body<P> {
         let sent = match (identity.transport, frame) {
             (Transport::Websocket, frame) => self.platform.send(frame),
             // There are none on this transport.
-            (Transport::Mqtt, Frame::Binary(_)) => true,
+            (Transport::Mqtt, Frame::Binary(_) | Frame::Close(_)) => true,
             (Transport::Mqtt, Frame::Text(text)) => self.publish(text.into_bytes()),
             (Transport::Mqtt, Frame::RawText(bytes)) => self.publish(bytes),
         };

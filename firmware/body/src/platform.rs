@@ -92,6 +92,8 @@ pub enum Frame {
     RawText(Vec<u8>),
     /// A binary frame.
     Binary(Vec<u8>),
+    /// A Close frame with this code. The server ends the connection then.
+    Close(u16),
 }
 
 /// What happened on the connection.

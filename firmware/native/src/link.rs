@@ -167,6 +167,11 @@ impl Link {
             Frame::RawText(bytes) => {
                 Message::Frame(RawFrame::message(bytes, OpCode::Data(Data::Text), true))
             }
+            Frame::Close(code) => {
+                // What is said to the server after that would end the connection before it has read this.
+                self.forsaken = true;
+                Message::Close(Some(CloseFrame { code: code.into(), reason: "".into() }))
+            }
         };
         self.socket.send(message).is_ok()
     }

@@ -193,6 +193,7 @@ pub(crate) fn encode(frame: Frame, noise: &mut Noise) -> Vec<u8> {
         Frame::Text(text) => (FrameType::Text(false), text.into_bytes()),
         Frame::RawText(bytes) => (FrameType::Text(false), bytes),
         Frame::Binary(bytes) => (FrameType::Binary(false), bytes),
+        Frame::Close(code) => (FrameType::Close, code.to_be_bytes().to_vec()),
     };
     websocket::frame(kind, payload, noise)
 }

@@ -35,6 +35,10 @@ pub const MAX_PAGE_BYTES: usize = 8_000;
 /// included; it closes the connection on a larger one (device-protocol 3.4).
 pub const GATEWAY_PACKET_BYTES: usize = 8_192;
 
+/// Longest message that a device has to take, in bytes: documented servers send no longer one, and their gateway takes
+/// none (device-protocol 3.4). A longer one may be refused by closing the connection (RFC 6455, 7.4.1).
+pub const MAX_OWED_MESSAGE_BYTES: usize = GATEWAY_PACKET_BYTES;
+
 /// Longest body of an HTTP request taken from a device, in bytes, an upload of a picture aside.
 /// The configuration request of real firmware has about 2 KiB.
 pub const MAX_HTTP_BODY_BYTES: usize = 1024 * 1024;

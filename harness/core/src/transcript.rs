@@ -113,6 +113,9 @@ pub enum What {
         /// Whether the device took leave as its transport asks: with a Close frame, or with DISCONNECT.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         orderly: bool,
+        /// The code of its Close frame, over WebSocket.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
         /// The rule of the transport that the device broke by it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         breach: Option<Breach>,
@@ -418,7 +421,8 @@ mod tests {
             What::LinkDown {
                 by: Party::Device,
                 why: "closed".into(),
-                orderly: false,
+                orderly: true,
+                code: Some(1009),
                 breach: None,
             },
             What::Mark { mark: Mark::NoAnswer { waited_ms: 10 } },

@@ -241,13 +241,14 @@ async fn broken_frames_end_the_link_with_the_reason(#[case] bytes: Vec<u8>, #[ca
 #[tokio::test]
 async fn a_close_frame_is_told(#[case] close: Option<(&'static str, u16)>, #[case] text: &str) {
     let (mut link, mut client) = connected().await;
+    let code = close.map(|(_, code)| code);
     let close = close
         .map(|(reason, code)| CloseFrame { code: CloseCode::from(code), reason: reason.into() });
     client.send(Message::text("last words")).await.unwrap();
     client.close(close).await.unwrap();
     assert_eq!(recv(&mut link).await, Ok(Frame::Text("last words".into())));
     let lost = recv(&mut link).await.unwrap_err();
-    assert_eq!(lost, LinkLost::Goodbye(format!("the device sent a {text}")));
+    assert_eq!(lost, LinkLost::Goodbye { how: format!("the device sent a {text}"), code });
     assert_eq!(link.send(&Frame::Text("x".into())).await, Err(lost));
     // It was answered, as the RFC asks.
     assert!(timeout(LATEST, client.next()).await.unwrap().unwrap().unwrap().is_close());
@@ -327,7 +328,7 @@ async fn a_goodbye_is_a_close_frame_and_its_answer_is_told() {
     client.flush().await.unwrap();
     assert_eq!(recv(&mut link).await, Ok(Frame::Text("on its way".into())));
     let lost = recv(&mut link).await.unwrap_err();
-    assert!(matches!(lost, LinkLost::Goodbye(_)), "{lost:?}");
+    assert!(matches!(lost, LinkLost::Goodbye { .. }), "{lost:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Defects that wait for hostile input.
 
+use crate::platform::Frame;
 use crate::rows::prelude::*;
 
 pub(super) const MUTANTS: &[Row] = rows! {
@@ -32,6 +33,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.len() > 32 << 10 && text.contains("\"arguments\":{\""), Act::Panic);
     "long-text-panics": "A text to show of 8192 bytes or more is written beyond its buffer."
         => with_tools(texts(|text| text.len() > 8192 && text.contains(SHOW_TEXT), Act::Panic), DISPLAY);
+    "message-of-4096-closed": "A text above 4,096 bytes ends the connection with close code 1009."
+        => closed_above(4096, false);
+    "large-closed-deaf":
+        "A text above 8,192 bytes ends the connection with close code 1009, and nothing is answered on the next."
+        => closed_above(8192, true);
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
     "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."
@@ -194,5 +200,21 @@ fn fragments(hook: fn(&mut String, &mut Hands) -> Flow) -> Defect {
             true => hook(&mut inbound.text, hands),
             false => Flow::Pass,
         }
+    })
+}
+
+/// Closes the connection because of a text of more bytes than these, as a device may that has no room for a message; it
+/// connects again, perhaps deaf.
+fn closed_above(bytes: usize, grows_deaf: bool) -> Defect {
+    let mut is_deaf = false;
+    defect().inbound(move |inbound, hands| {
+        let is_large = inbound.text.len() > bytes;
+        if is_large && hands.over_mqtt() {
+            hands.act(Act::Disconnect);
+        } else if is_large {
+            hands.act(Act::Send(Frame::Close(1009)));
+        }
+        is_deaf |= is_large && grows_deaf;
+        drop_if(is_large || is_deaf)
     })
 }

@@ -2,6 +2,7 @@
 
 use reference_device::Id;
 
+use crate::platform::Frame;
 use crate::rows::prelude::*;
 
 /// Longest text that a parser with a bound takes.
@@ -28,6 +29,15 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 hands.send_payload(&error(&Value::Null, -32700, "Parse error"));
             }
             drop_if(!is_good)
+        });
+    "large-closed":
+        "A text of more than 8,192 bytes ends the connection with close code 1009, and the device connects again."
+        => defect().inbound(|inbound, hands| {
+            let is_large = inbound.text.len() > 8192 && !hands.over_mqtt();
+            if is_large {
+                hands.act(Act::Send(Frame::Close(1009)));
+            }
+            drop_if(is_large)
         });
     "nul-dropped": "Text with U+0000 in a string is none that the parser takes: it is not answered."
         => defect().inbound(|inbound, _| drop_if(holds_nul(&inbound.text)));

@@ -47,8 +47,13 @@ pub enum LinkLost {
     #[error("{0}")]
     Closed(String),
     /// The device took leave first, with a Close frame over WebSocket or DISCONNECT over MQTT, as the text says.
-    #[error("{0}")]
-    Goodbye(String),
+    #[error("{how}")]
+    Goodbye {
+        /// How.
+        how: String,
+        /// The code of the Close frame.
+        code: Option<u16>,
+    },
     /// The device sent a message beyond the limit
     /// [`MAX_MESSAGE_BYTES`].
     #[error("the device sent a message longer than MAX_MESSAGE_BYTES ({limit} bytes)")]

@@ -248,7 +248,10 @@ impl MqttLink {
                 Ok(())
             }
             Packet::PubRel(release) => self.owe(&Packet::PubComp(PubComp::new(release.pkid))),
-            Packet::Disconnect => Err(LinkLost::Goodbye("the device sent DISCONNECT".to_owned())),
+            Packet::Disconnect => {
+                let how = "the device sent DISCONNECT".to_owned();
+                Err(LinkLost::Goodbye { how, code: None })
+            }
             Packet::Connect(_) => Err(LinkLost::SecondConnect),
             other @ (Packet::PubRec(_) | Packet::PubComp(_)) => Err(broke(format!(
                 "a packet that belongs to QoS 2, which was not sent: {}",

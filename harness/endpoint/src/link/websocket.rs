@@ -144,7 +144,8 @@ impl WebSocketLink {
             Some(Ok(Message::Pong(data))) => return Poll::Ready(Ok(Frame::Pong(data.to_vec()))),
             Some(Ok(Message::Close(close))) => {
                 self.push_reply(context);
-                LinkLost::Goodbye(said_goodbye(close.as_ref()))
+                let code = close.as_ref().map(|close| u16::from(close.code));
+                LinkLost::Goodbye { how: said_goodbye(close.as_ref()), code }
             }
             // Raw frames are never read.
             Some(Ok(Message::Frame(_))) | None => {

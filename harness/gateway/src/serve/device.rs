@@ -434,7 +434,7 @@ impl Device {
         self.say(Way::ToDevice, &frame, answered);
         match self.link.send(&frame).await {
             // What it sent before it closed is still to be shown: receiving says how it ended.
-            Ok(()) | Err(LinkLost::Closed(_) | LinkLost::Goodbye(_)) => Ok(()),
+            Ok(()) | Err(LinkLost::Closed(_) | LinkLost::Goodbye { .. }) => Ok(()),
             Err(lost) => Err(lost),
         }
     }

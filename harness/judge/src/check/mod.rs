@@ -9,6 +9,7 @@ mod answer;
 mod attempt;
 mod bootstrap;
 mod channel;
+mod closing;
 mod console;
 mod control;
 mod echo;
@@ -146,6 +147,7 @@ pub struct Judge {
     made_up: refusal_text::MadeUp,
     echoes: echo::Echoes,
     link: handshake::LinkState,
+    closings: closing::Closings,
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     controls: control::Controls,
@@ -217,6 +219,7 @@ impl Judge {
         if self.is_alive() {
             self.sink.held(Id::LivenessAnswers);
         }
+        self.closings.stayed_away(&mut self.sink);
         self.mqtt.end_case(&mut self.sink);
         self.console.end_case(&mut self.sink);
         let logs = (&self.log, self.first_attempt.as_ref());
@@ -304,6 +307,11 @@ impl Judge {
     /// The answer that a backend owes to the request of the device that was seen last.
     pub fn take_reply(&mut self) -> Option<Value> {
         self.reply.take()
+    }
+
+    /// Whether the device has refused a message by closing the connection, as it may, and has not served since.
+    pub fn has_refused_by_closing(&self) -> bool {
+        self.closings.is_open()
     }
 
     /// Whether the device has answered anything in the running case.

@@ -5,6 +5,7 @@ use mcp_hil_core::transcript::{Breach, Entry, Fault, Mark, MqttNote, Party, Targ
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::Inbound;
 
+use super::closing::Ended;
 use super::log::Logged;
 use super::sink::evidence;
 use super::trouble::Trouble;
@@ -19,6 +20,7 @@ impl Judge {
         let mut logged = Logged { entry, inbound: None, answers: None, wrong_id: false };
         let seen = self.observe_kind(&mut logged);
         if let Seen::Answer(asked) = seen {
+            self.closings.answered(asked);
             self.revise(asked, &logged);
         }
         self.log.push(logged);
@@ -40,9 +42,10 @@ impl Judge {
             }
             What::Console { line } => return self.console_line(seq, line),
             What::LinkUp { .. } => self.link_up(seq, &logged.entry.what),
-            What::LinkDown { by, why, orderly, breach } => {
-                let excused = *orderly && self.link.was_dismissed();
-                self.link_down(seq, *by, why, *breach, excused);
+            What::LinkDown { by, why, orderly, code, breach } => {
+                let transport = self.link.transport();
+                let ended = Ended { transport, orderly: *orderly, code: *code };
+                self.link_down(seq, (*by, why), ended, *breach);
             }
             What::Mqtt { note } => {
                 self.mqtt.note(note, seq, &mut self.sink);
@@ -105,7 +108,14 @@ impl Judge {
         self.vision.knows(headers);
     }
 
-    fn link_down(&mut self, seq: u64, by: Party, why: &str, breach: Option<Breach>, excused: bool) {
+    fn link_down(
+        &mut self,
+        seq: u64,
+        (by, why): (Party, &str),
+        ended: Ended,
+        breach: Option<Breach>,
+    ) {
+        let excused = ended.orderly && self.link.was_dismissed();
         self.link.down(by);
         self.mqtt.link_down();
         self.channel.unsettled();
@@ -114,11 +124,17 @@ impl Judge {
         } else if by == Party::Device && !self.restarting && !self.console.is_excused() && !excused
         {
             let kept = self.link.kept();
-            self.sink.test(kept, false, || evidence("the connection stays open", why, seq));
+            let evidence = || evidence("the connection stays open", why, seq);
+            if !self.closings.ended(ended, kept, evidence, &self.sink) {
+                self.sink.test(kept, false, evidence);
+            }
         }
     }
 
     fn target(&mut self, seq: u64, event: &TargetEvent) -> Seen {
+        if matches!(event, TargetEvent::Started | TargetEvent::Exited(_)) {
+            self.closings.stayed_away(&mut self.sink);
+        }
         match event {
             TargetEvent::Started => {
                 self.console.restarted();

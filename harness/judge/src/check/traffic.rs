@@ -24,6 +24,7 @@ impl Judge {
             // What the device makes of an answer to its own request is its own affair.
             return;
         }
+        self.closings.sent(entry.seq, frame);
         let duty = Duty::of(frame);
         self.duty = duty.clone();
         if let Some(session) = &duty.ends_session {

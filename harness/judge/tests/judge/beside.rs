@@ -358,7 +358,7 @@ fn who_was_dismissed_may_leave_the_broker(
         goodbye(&mut play, session);
     }
     let why = "the link ended".to_owned();
-    play.enter(What::LinkDown { by: Party::Device, why, orderly, breach: None });
+    play.enter(What::LinkDown { by: Party::Device, why, orderly, code: None, breach: None });
     assert_eq!(play.broken("liveness."), broken);
 }
 

@@ -92,6 +92,7 @@ impl Play {
                         by: Party::Harness,
                         why: "a test".into(),
                         orderly: false,
+                        code: None,
                         breach: None,
                     },
                 ),

@@ -32,6 +32,7 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
         by: Party::Device,
         why: "it closed TCP".into(),
         orderly: false,
+        code: None,
         breach: None,
     };
     play.enter(None, down);
@@ -191,8 +192,13 @@ fn a_close_frame_is_answered(
         let event = TargetEvent::Exited(how.into());
         play.enter(None, What::Target { event });
     }
-    let down =
-        What::LinkDown { by: Party::Harness, why: "closed".into(), orderly: false, breach: None };
+    let down = What::LinkDown {
+        by: Party::Harness,
+        why: "closed".into(),
+        orderly: false,
+        code: None,
+        breach: None,
+    };
     play.enter(None, down);
     let how = "as it went".to_owned();
     let mark = Mark::Closed { answered, how };

@@ -2,6 +2,7 @@
 
 mod answers;
 mod beside;
+mod closing;
 mod form;
 mod kept;
 mod late;

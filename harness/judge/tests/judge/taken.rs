@@ -80,7 +80,13 @@ impl Play {
     fn enter(&mut self, did: Did) {
         let target = |event| What::Target { event };
         let mark = |mark| What::Mark { mark };
-        let down = |by| What::LinkDown { by, why: "closed".into(), orderly: false, breach: None };
+        let down = |by| What::LinkDown {
+            by,
+            why: "closed".into(),
+            orderly: false,
+            code: None,
+            breach: None,
+        };
         let lost = |by_reset| TargetEvent::Lost { why: "the port went away".into(), by_reset };
         let sent = |text| What::Sent { role: Role::Stimulus, frame: Frame::Text(text) };
         let id = 1000 + self.seq;

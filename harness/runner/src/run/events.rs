@@ -445,6 +445,7 @@ impl Session {
                     by: Party::Harness,
                     why: why.to_owned(),
                     orderly: false,
+                    code: None,
                     breach: None,
                 },
             );
@@ -494,10 +495,11 @@ impl Session {
             by: Party::Harness,
             why: "the server has closed it with a Close frame".to_owned(),
             orderly: false,
+            code: None,
             breach: None,
         };
         self.enter(None, down);
-        let answered = matches!(how, LinkLost::Goodbye(_));
+        let answered = matches!(how, LinkLost::Goodbye { .. });
         let how = how.to_string();
         self.mark(at, Mark::Closed { answered, how });
         Exchange::Settled
@@ -507,10 +509,15 @@ impl Session {
         self.connection.link = None;
         self.connection.unacknowledged = 0;
         let why = lost.to_string();
-        let orderly = matches!(lost, LinkLost::Goodbye(_));
+        let (orderly, code) = match lost {
+            LinkLost::Goodbye { code, .. } => (true, code),
+            _ => (false, None),
+        };
         let (by, breach) = match lost {
             // Nobody who reads: the device ended the conversation.
-            LinkLost::Closed(_) | LinkLost::Goodbye(_) | LinkLost::Stalled => (Party::Device, None),
+            LinkLost::Closed(_) | LinkLost::Goodbye { .. } | LinkLost::Stalled => {
+                (Party::Device, None)
+            }
             LinkLost::TooLong { .. } => {
                 self.limit("MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES);
                 (Party::Harness, None)
@@ -520,7 +527,7 @@ impl Session {
             LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
             LinkLost::Broker(_) => (Party::Bench, None),
         };
-        self.enter(None, What::LinkDown { by, why, orderly, breach });
+        self.enter(None, What::LinkDown { by, why, orderly, code, breach });
     }
 
     fn limit(&mut self, name: &str, value: usize) {

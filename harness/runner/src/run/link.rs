@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::conversation::Conversation;
+use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{Mark, MqttConnect, Role, TargetEvent, What};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
@@ -181,6 +182,24 @@ impl Session {
             self.lacks("redial");
         }
         self.restart(at, dialing).await
+    }
+
+    /// Gets a device connected again that has refused the message of a step by closing the connection, and has it answer
+    /// a good request.
+    pub(super) async fn welcome_back(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> Exchange {
+        if !self.reconnect(at, dialing).await {
+            return Exchange::Gone;
+        }
+        match self.initialize(&beside(at, StepKind::FenceInitialize)).await {
+            Exchange::Settled | Exchange::Ignored => {}
+            other => return other,
+        }
+        let Some((method, params)) = self.conversation.fence(false) else {
+            return Exchange::Settled;
+        };
+        let frame = self.request_frame(&method, params.as_ref());
+        let at = beside(at, StepKind::FenceRestored);
+        self.exchange(&at, Role::Fence, frame, Manner::Plain).await
     }
 
     /// Decides which version of the framing of binary messages the device is told when it asks for its

@@ -64,6 +64,12 @@ impl Session {
                     scope.set(name, value.clone());
                 }
             }
+            let end = match end {
+                Exchange::Gone if self.judge.has_refused_by_closing() => {
+                    self.welcome_back(&flat.at, dialing).await
+                }
+                other => other,
+            };
             match end {
                 Exchange::Settled | Exchange::Ignored => {}
                 other => return other,

@@ -1,0 +1,98 @@
+//! Connections that a device closes because of a message that it need not take.
+//!
+//! RFC 6455, section 7.4.1: code 1009 is for a message that is too big to process, 1007 for a text that is not UTF-8. MQTT
+//! 3.1.1, section 4.8: a client that has no room for a packet closes the connection. Who does so, comes back by itself
+//! and serves has refused the message, and nothing else.
+
+use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
+use mcp_hil_core::transport::Transport;
+use mcp_hil_core::verdict::{Evidence, Judgement, Outcome};
+use mcp_hil_core::wire::Frame;
+
+use super::sink::Sink;
+
+/// The code of a Close frame for a text that is not UTF-8.
+const INVALID_DATA: u16 = 1007;
+
+/// The code of a Close frame for a message that is too big.
+const TOO_BIG: u16 = 1009;
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) transport: Transport,
+    /// With a Close frame, or with DISCONNECT.
+    pub(crate) orderly: bool,
+    /// The code of the Close frame.
+    pub(crate) code: Option<u16>,
+}
+
+/// What a device may refuse by closing the connection, and a connection that was closed so.
+#[derive(Debug, Default)]
+pub(crate) struct Closings {
+    /// Where the last such message was sent, and the code for it, until the device has answered something that came
+    /// behind it.
+    refusable: Option<(u64, u16)>,
+    /// What a connection that was closed so comes to if the device does not come back and serve.
+    open: Option<Judgement>,
+}
+
+impl Closings {
+    /// A message goes out.
+    pub(crate) fn sent(&mut self, seq: u64, frame: &Frame) {
+        if frame.len() > MAX_OWED_MESSAGE_BYTES {
+            self.refusable = Some((seq, TOO_BIG));
+        } else if matches!(frame, Frame::NotUtf8(_)) {
+            self.refusable = Some((seq, INVALID_DATA));
+        }
+    }
+
+    /// The message at `asked` was answered: the device has read what came before it, and it serves.
+    pub(crate) fn answered(&mut self, asked: u64) {
+        if self.refusable.is_none_or(|(seq, _)| seq < asked) {
+            self.refusable = None;
+            self.open = None;
+        }
+    }
+
+    /// Whether the device, which has ended the connection, may have refused a message by it. If so, `requirement` is
+    /// kept unless the device stays away.
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended,
+        requirement: Id,
+        evidence: impl FnOnce() -> Evidence,
+        sink: &Sink,
+    ) -> bool {
+        let Some((_, code)) = self.refusable else {
+            return false;
+        };
+        let may = match ended.transport {
+            Transport::WebSocket => ended.code == Some(code),
+            Transport::Mqtt => ended.orderly && code == TOO_BIG,
+        };
+        if may {
+            self.open = Some(Judgement {
+                requirement,
+                case: sink.case.clone(),
+                step: sink.step.clone(),
+                outcome: Outcome::Broken(Box::new(evidence())),
+            });
+        }
+        may
+    }
+
+    /// Whether the device has refused a message so, and has not served since.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The device did not come back by itself, or the case is over before it has served.
+    pub(crate) fn stayed_away(&mut self, sink: &mut Sink) {
+        self.refusable = None;
+        if let Some(open) = self.open.take() {
+            sink.add(open.requirement, open.case, open.step, open.outcome);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Connections that the device closes because of a message.
+
+use mcp_hil_core::transcript::{Party, Role, TargetEvent, What};
+use mcp_hil_core::wire::Frame;
+use rstest::rstest;
+
+use super::play::*;
+
+const LIMIT: usize = mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
+
+/// What the device does once it has closed the connection.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It connects again, and answers.
+    Serves,
+    /// It connects again, and answers nothing.
+    ConnectsOnly,
+    /// It is started again.
+    IsStarted,
+}
+
+#[rstest]
+#[case::too_big(LIMIT + 1, Some(1009), Then::Serves, false)]
+#[case::not_too_big(LIMIT, Some(1009), Then::Serves, true)]
+#[case::for_another_reason(LIMIT + 1, Some(1011), Then::Serves, true)]
+#[case::without_a_close_frame(LIMIT + 1, None, Then::Serves, true)]
+#[case::back_without_service(LIMIT + 1, Some(1009), Then::ConnectsOnly, true)]
+#[case::gone(LIMIT + 1, Some(1009), Then::IsStarted, true)]
+fn a_message_that_is_too_big_may_be_refused_by_closing(
+    #[case] bytes: usize,
+    #[case] code: Option<u16>,
+    #[case] then: Then,
+    #[case] accused: bool,
+) {
+    let mut play = Play::new();
+    let frame = Frame::Text("x".repeat(bytes));
+    play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame });
+    play.enter(None, closed(code));
+    match then {
+        Then::IsStarted => play.enter(None, What::Target { event: TargetEvent::Started }),
+        Then::Serves | Then::ConnectsOnly => {}
+    }
+    play.link_up();
+    play.play(&[r#"> 1 {"jsonrpc":"2.0","id":7,"method":"ping"}"#]);
+    if matches!(then, Then::Serves | Then::IsStarted) {
+        play.play(&[r#"< {"jsonrpc":"2.0","id":7,"result":{}}"#]);
+    }
+    assert_eq!(is_accused(&mut play), accused);
+}
+
+/// Behind an answer to a later request it has been taken, and a connection that is closed then is another matter.
+#[test]
+fn a_message_that_was_taken_is_no_reason_to_close() {
+    let mut play = Play::new();
+    let frame = Frame::Text("x".repeat(LIMIT + 1));
+    play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame });
+    play.play(&[
+        r#"> 1 {"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":7,"result":{}}"#,
+    ]);
+    play.enter(None, closed(Some(1009)));
+    play.link_up();
+    assert!(is_accused(&mut play));
+}
+
+fn is_accused(play: &mut Play) -> bool {
+    play.end().iter().any(|found| found == "a/a liveness.link-kept")
+}
+
+fn closed(code: Option<u16>) -> What {
+    let why = "the connection ended".to_owned();
+    What::LinkDown { by: Party::Device, why, orderly: code.is_some(), code, breach: None }
+}
