@@ -18,7 +18,7 @@ use mcp_hil_record::Reporters;
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::event::{CaseReport, Summary};
 use mcp_hil_record::names::{GATEWAY, dut_over};
-use mcp_hil_record::read::{Recorded, check_transcripts, read_single};
+use mcp_hil_record::read::{Extent, Recorded, check_transcripts, read_single_or_unfinished};
 use mcp_hil_runner::plan::read_baseline;
 use mcp_hil_runner::run::{
     CaseReports, Demands, Driver, DutRunEnd, RunEnd, VerdictPolicy, is_retry,
@@ -35,6 +35,8 @@ pub struct Replay {
     dut_runs: Vec<Recorded>,
     baseline: Option<Baseline>,
     strict: bool,
+    /// How far the run came, where its process was killed.
+    unfinished: Option<String>,
     folder: String,
 }
 
@@ -45,7 +47,7 @@ impl Replay {
     ///
     /// A missing or damaged file, with its name and line.
     pub fn open(args: &ReplayArgs) -> Result<Self, UserError> {
-        let record = read_single(&args.run)?;
+        let (record, unfinished) = read_single_or_unfinished(&args.run)?;
         let mut suite = Suite::load(&record.run.rules, args.scenarios.as_deref())?;
         if record.run.duts.iter().any(|dut| dut.target == GATEWAY) {
             // Devices' cases and requirements are not held against a gateway.
@@ -56,7 +58,13 @@ impl Replay {
             .run
             .duts
             .iter()
-            .map(|dut| Recorded::read(&args.run, dut, record.run.duts.len() > 1))
+            .map(|dut| {
+                let extent = match unfinished {
+                    Some(_) => Extent::MayBeCut,
+                    None => Extent::Whole,
+                };
+                Recorded::read_as(&args.run, dut, record.run.duts.len() > 1, extent)
+            })
             .collect::<Result<Vec<_>, _>>()?;
         for dut_run in &mut dut_runs {
             dut_run.read_inputs(&suite.catalogue)?;
@@ -67,6 +75,7 @@ impl Replay {
             suite,
             dut_runs,
             strict: args.strict || record.run.strict,
+            unfinished,
             record,
             baseline: args.baseline.as_deref().map(read_baseline).transpose()?,
             folder: args.run.display().to_string(),
@@ -116,7 +125,7 @@ impl Replay {
         }
         driver.end = RunEnd {
             took_us: Some(recorded.took_us),
-            bench_error: recorded.bench_error.clone(),
+            bench_error: self.unfinished.clone().or_else(|| recorded.bench_error.clone()),
             interrupted: recorded.interrupted,
             stopped: recorded.stopped.clone(),
             tried: recorded.causes.clone(),

@@ -10,6 +10,7 @@ pub mod cause;
 pub mod error;
 pub mod event;
 pub mod exit;
+pub mod journal;
 pub mod names;
 pub mod read;
 pub mod report;
@@ -18,6 +19,7 @@ pub mod shard;
 pub mod text;
 
 pub use error::UserError;
+pub use journal::{Journal, Unfinished};
 pub use report::{Ndjson, ReadError, Record, Recorder, ReportFile};
 pub use reporter::{Reporter, Reporters};
 

@@ -10,6 +10,7 @@ use mcp_hil_scenario::Case;
 use crate::Record;
 use crate::error::UserError;
 use crate::event::{CaseReport, DutInfo};
+use crate::journal::{JOURNAL, Unfinished, whole_lines};
 
 /// Reads the record in a run's folder.
 ///
@@ -19,10 +20,13 @@ use crate::event::{CaseReport, DutInfo};
 pub fn read_record(run: &Path) -> Result<Record, UserError> {
     let path = run.join("report.json");
     let text = std::fs::read_to_string(&path).map_err(|error| {
-        UserError::usage(
-            format!("cannot read `{}`: {error}", path.display()),
-            "name the folder of a run, such as `target/mcp-hil/latest`",
-        )
+        let hint = match run.join(JOURNAL).exists() {
+            true => {
+                "the run has not ended, or its process was killed: `mcp-hil replay` judges what is there"
+            }
+            false => "name the folder of a run, such as `target/mcp-hil/latest`",
+        };
+        UserError::usage(format!("cannot read `{}`: {error}", path.display()), hint)
     })?;
     Record::read(&text).map_err(|error| {
         UserError::usage(
@@ -39,7 +43,22 @@ pub fn read_record(run: &Path) -> Result<Record, UserError> {
 ///
 /// Those of [`read_record`], and a folder that holds several joined runs.
 pub fn read_single(run: &Path) -> Result<Record, UserError> {
-    let record = read_record(run)?;
+    single(run, read_record(run)?)
+}
+
+/// The same of a run whose process was killed, up to the last case that was judged; how far it came is told then.
+///
+/// # Errors
+///
+/// Those of [`read_single`], where neither the record nor the journal is there.
+pub fn read_single_or_unfinished(run: &Path) -> Result<(Record, Option<String>), UserError> {
+    match Unfinished::read(run)? {
+        Some(Unfinished { record, why }) => Ok((single(run, record)?, Some(why))),
+        None => Ok((read_single(run)?, None)),
+    }
+}
+
+fn single(run: &Path, record: Record) -> Result<Record, UserError> {
     if record.run.joined.is_empty() {
         return Ok(record);
     }
@@ -67,6 +86,15 @@ pub fn check_transcripts(record: &Record, run: &Path) -> Result<(), UserError> {
     Ok(())
 }
 
+/// How much of each transcript is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// Its last entry may have no end: the process that wrote it was killed.
+    MayBeCut,
+}
+
 /// What was recorded of one device over one transport.
 #[derive(Debug)]
 pub struct Recorded {
@@ -89,12 +117,26 @@ impl Recorded {
     ///
     /// A missing or damaged file, with its name and line.
     pub fn read(run: &Path, dut: &DutInfo, several: bool) -> Result<Self, UserError> {
+        Self::read_as(run, dut, several, Extent::Whole)
+    }
+
+    /// The same of a run whose process may have been killed in the middle of an entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Recorded::read`], but for an entry that was not written to its end.
+    pub fn read_as(
+        run: &Path,
+        dut: &DutInfo,
+        several: bool,
+        extent: Extent,
+    ) -> Result<Self, UserError> {
         // A run over one transport keeps its transcripts at its root.
         let lane = run.join(&dut.transport);
         let folder = if several { lane } else { run.to_owned() }.join("transcripts");
         // A run that ended before its second transport has no folder for that.
         let entries = match folder.exists() {
-            true => read_transcripts(&folder)?,
+            true => read_transcripts(&folder, extent)?,
             false => Vec::new(),
         };
         Ok(Self {
@@ -136,7 +178,7 @@ impl Recorded {
 }
 
 /// Reads all transcripts of a run, in the order of what happened.
-fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, UserError> {
+fn read_transcripts(folder: &Path, extent: Extent) -> Result<Vec<Entry>, UserError> {
     let refuse = |path: &Path, why: String| {
         UserError::usage(
             format!("cannot read `{}`: {why}", path.display()),
@@ -147,8 +189,12 @@ fn read_transcripts(folder: &Path) -> Result<Vec<Entry>, UserError> {
     let mut entries = Vec::new();
     for file in files {
         let path = file.map_err(|error| refuse(folder, error.to_string()))?.path();
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| refuse(&path, error.to_string()))?;
+        let bytes = std::fs::read(&path).map_err(|error| refuse(&path, error.to_string()))?;
+        let bytes = match extent {
+            Extent::Whole => bytes,
+            Extent::MayBeCut => whole_lines(&bytes).join(&b'\n'),
+        };
+        let text = String::from_utf8(bytes).map_err(|error| refuse(&path, error.to_string()))?;
         let read = read_jsonl(&text)
             .map_err(|(line, why)| refuse(&path, format!("line {line} is not an entry: {why}")))?;
         entries.extend(read);

@@ -222,15 +222,63 @@ impl Reporter for ReportFile {
     }
 }
 
-/// Writes a file and the folders above it.
+/// Writes a report and the folders above it, as [`write_whole`] does.
+///
+/// # Errors
+///
+/// It could not be written. An earlier one is gone then: it would be taken for that of this run.
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder)?;
-    }
-    let done = fs::write(path, bytes);
+    let done = write_whole(path, bytes);
     if done.is_err() && path.is_file() {
-        // Half a report is worse than none: it reads as another one, or as a mistake of its reader.
         let _ = fs::remove_file(path);
     }
     done
+}
+
+/// Writes a file and the folders above it. Whoever reads it gets all of it or none, also where the disk is full or this
+/// process is killed meanwhile: half a report reads as another one, or as a mistake of its reader.
+///
+/// # Errors
+///
+/// It could not be written; what was there before is there still, unless it is a device or a pipe.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    // What a link leads to, and no other file in its place.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let there = fs::metadata(&real).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return fs::write(real, bytes);
+    }
+    let mut beside = real.clone().into_os_string();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let access = there.map(|there| there.permissions());
+    let done = fs::write(&beside, bytes)
+        .and_then(|()| access.map_or(Ok(()), |access| fs::set_permissions(&beside, access)))
+        .and_then(|()| fs::rename(&beside, &real));
+    if done.is_err() {
+        let _ = fs::remove_file(beside);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_takes_the_place_of_an_earlier_one_and_leaves_nothing_beside_it() {
+        let folder = std::env::temp_dir().join(format!("mcp-hil-report-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let (file, link) = (folder.join("deep/er.xml"), folder.join("link.xml"));
+        write_file(&file, b"first, and longer").unwrap();
+        std::os::unix::fs::symlink("deep/er.xml", &link).unwrap();
+        write_file(&link, b"second").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"second");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(fs::read_dir(folder.join("deep")).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

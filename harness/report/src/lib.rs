@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 use mcp_hil_core::catalogue::Catalogue;
 
-use mcp_hil_record::{ReportFile, Reporters};
+use mcp_hil_record::journal::JOURNAL;
+use mcp_hil_record::{Journal, ReportFile, Reporters};
 
 pub use github::{Annotations, StepSummary, Workspace};
 pub use html::Sources;
@@ -35,7 +36,10 @@ pub use terminal::{Style, Terminal};
 pub fn add_files(reporters: &mut Reporters<'_>, catalogue: &Arc<Catalogue>, sources: Sources) {
     let [record, junit, page] =
         ["report.json", "junit.xml", "report.html"].map(|name| sources.folder.join(name));
+    let journal = Journal::new(&sources.folder);
     reporters.add("report.json", ReportFile::record(record));
     reporters.add("junit.xml", junit::file(junit, catalogue.clone()));
     reporters.add("report.html", html::file(page, catalogue.clone(), sources));
+    // The last one: until all are there, the run has not ended.
+    reporters.add(JOURNAL, journal);
 }

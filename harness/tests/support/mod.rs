@@ -315,6 +315,11 @@ impl Live {
         notice[at..].split([',', ' ', '\n']).next().unwrap().to_owned()
     }
 
+    /// Whether standard output had a text until now.
+    pub(crate) fn has_said(&self, text: &str) -> bool {
+        self.done.stdout.contains(text)
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill(self.pid, signal).unwrap();

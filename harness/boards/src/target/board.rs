@@ -392,20 +392,28 @@ impl Board {
         }
     }
 
-    /// Runs a command of the device's file.
+    /// Runs a command of the device's file. It ends with the harness, however that ends; what it leaves running on purpose
+    /// when it has ended goes on.
     async fn shell(&self, line: &str) -> Result<(), String> {
+        let does_not_start = |error| format!("`{line}` does not start: {error}");
+        let group = Group::new().map_err(does_not_start)?;
         let mut command = tokio::process::Command::new("sh");
         command
             .args(["-c", line])
             .envs(self.setup.env.iter().map(|(name, value)| (name, value)))
+            .process_group(group.id())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        match timeout(COMMAND_PATIENCE, command.status()).await {
+        let ended = timeout(COMMAND_PATIENCE, command.status()).await;
+        if ended.is_ok() {
+            group.disband();
+        }
+        match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(format!("`{line}` ended with {status}")),
-            Ok(Err(error)) => Err(format!("`{line}` does not start: {error}")),
+            Ok(Err(error)) => Err(does_not_start(error)),
             Err(_) => {
                 let seconds = COMMAND_PATIENCE.as_secs();
                 Err(format!("`{line}` did not end within {seconds} s"))

@@ -30,6 +30,8 @@ pub(super) struct Group {
     /// Its standard input is the pipe that must stay open.
     leader: Child,
     id: i32,
+    /// Whether its members may live on.
+    is_disbanded: bool,
 }
 
 impl Group {
@@ -44,12 +46,17 @@ impl Group {
             .spawn()
             .map_err(|error| io::Error::new(error.kind(), NoShell(error)))?;
         let id = i32::try_from(leader.id()).map_err(io::Error::other)?;
-        Ok(Self { leader, id })
+        Ok(Self { leader, id, is_disbanded: false })
     }
 
     /// The number of the group.
     pub(super) fn id(&self) -> i32 {
         self.id
+    }
+
+    /// Lets its members live on without it.
+    pub(super) fn disband(mut self) {
+        self.is_disbanded = true;
     }
 
     /// Sends a signal to all members.
@@ -61,7 +68,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        match self.is_disbanded {
+            true => drop(self.leader.kill()),
+            false => self.signal(Signal::SIGKILL),
+        }
         let _ = self.leader.wait();
     }
 }

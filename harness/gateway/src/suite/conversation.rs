@@ -194,6 +194,8 @@ impl<B: Bench> Conversation<B> {
             (false, false) => Answers::None,
         };
         let case = self.case.clone();
+        // In its file before anybody is told what it came to.
+        self.recorder.flush();
         Some(self.judge.judge(&case, None, &self.entries))
     }
 
@@ -275,6 +277,7 @@ impl<B: Bench> Conversation<B> {
             self.dead = 0;
         }
         let case = self.case.clone();
+        self.recorder.flush();
         End::Judged(self.judge.judge(&case, Some(row), &self.entries))
     }
 

@@ -15,6 +15,7 @@ use mcp_hil_core::catalogue::is_liveness;
 
 use mcp_hil_args::{BaselineArgs, Described};
 use mcp_hil_record::error::UserError;
+use mcp_hil_record::report::write_whole;
 use mcp_hil_runner::plan::read_baseline;
 
 use evidence::unlisted;
@@ -135,11 +136,7 @@ fn write(path: &Path, text: &str) -> Result<(), UserError> {
     let name = path.display().to_string();
     // What is written must be readable, whatever devices put into it.
     Baseline::load(&name, text)?;
-    let made = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder),
-        _ => Ok(()),
-    };
-    made.and_then(|()| std::fs::write(path, text)).map_err(|error| {
+    write_whole(path, text.as_bytes()).map_err(|error| {
         UserError::bench(format!("cannot write `{name}`: {error}"), "name another file with `-o`")
     })
 }

@@ -73,12 +73,18 @@ pub fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBu
     unreachable!("there are more numbers than folders")
 }
 
-/// Points `latest` at the run. Where links cannot be made there is none, and nothing is lost.
+/// Points `latest` at the run, from one moment to the next: who is killed here leaves the link to an earlier run. Where
+/// links cannot be made there is none, and nothing is lost.
 fn link_latest(out: &Path, name: &str) {
     let link = out.join("latest");
-    if link.symlink_metadata().is_ok_and(|there| there.is_symlink()) {
-        let _ = std::fs::remove_file(&link);
+    if link.symlink_metadata().is_ok_and(|there| !there.is_symlink()) {
+        return;
     }
+    let beside = out.join(format!(".latest.{}", std::process::id()));
     #[cfg(unix)]
-    let _ = std::os::unix::fs::symlink(name, &link);
+    if std::os::unix::fs::symlink(name, &beside).is_err()
+        || std::fs::rename(&beside, &link).is_err()
+    {
+        let _ = std::fs::remove_file(&beside);
+    }
 }

@@ -130,12 +130,12 @@ impl DutRun<'_, '_> {
         let restarts =
             |next: &Case| next.begins_afresh() && session.device.facts.lacks(&next.needs).is_none();
         if end == Exchange::Interrupted {
-            return (end, session.judge.end_case(None, &session.device.facts));
+            return (end, session.end_case(None));
         }
         if !next.is_some_and(restarts) {
             session.offer_the_usual(&mut self.dialing).await;
             session.drain_console();
         }
-        (end, session.judge.end_case(Some(case), &session.device.facts))
+        (end, session.end_case(Some(case)))
     }
 }

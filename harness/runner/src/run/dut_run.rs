@@ -226,7 +226,7 @@ impl DutRun<'_, '_> {
             };
             self.give_up(why);
             let report = self.blank(BRING_UP, "The device connects and answers", None);
-            let outcome = session.judge.end_case(None, &session.device.facts);
+            let outcome = session.end_case(None);
             self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
             return Ok(());
         }
@@ -269,7 +269,7 @@ impl DutRun<'_, '_> {
         } else if session.conversation.fence(false).is_none() {
             self.give_up("the device answers neither initialize, nor tools/list, nor ping");
         }
-        let outcome = session.judge.end_case(None, &session.device.facts);
+        let outcome = session.end_case(None);
         self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
         Ok(())
     }
@@ -540,7 +540,7 @@ impl DutRun<'_, '_> {
         session.tell_of_audio();
         session.drain_console();
         report.took_us = micros(began);
-        let outcome = session.judge.end_case(None, &session.device.facts);
+        let outcome = session.end_case(None);
         self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
     }
 
@@ -557,7 +557,7 @@ impl DutRun<'_, '_> {
         session.interrupt = interrupt;
         let _ = tokio::time::timeout(LAST_MOMENT, session.put_back(&saved, "settings")).await;
         // What it came to is told to nobody: the case that was stopped is.
-        session.judge.end_case(None, &session.device.facts);
+        session.end_case(None);
     }
 
     pub(super) fn blank(&self, case: &str, title: &str, file: Option<&str>) -> CaseReport {

@@ -187,7 +187,7 @@ impl Interactive<'_> {
         }
         talk.end().await;
         report.took_us = micros(began);
-        let mut outcome = session.judge.end_case(None, &session.device.facts);
+        let mut outcome = session.end_case(None);
         // What was found before a board stayed dead stands; without a finding nothing was shown.
         outcome.not_carried_out = outcome.not_carried_out.or_else(|| session.bench.trouble.clone());
         dut_run.case_reports.finish(report, outcome, &self.plan.policy(), dut_run.reporters);

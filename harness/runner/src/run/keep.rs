@@ -12,6 +12,7 @@ use super::session::Session;
 use mcp_hil_args::Described;
 use mcp_hil_record::cause::Cause;
 use mcp_hil_record::event::Failure;
+use mcp_hil_record::report::write_whole;
 
 use crate::plan::Plan;
 
@@ -90,7 +91,8 @@ pub(super) fn write_script(plan: &Plan, case: &Case, cause: &Cause) -> Option<Pa
         format!("received:    {}", cut(&finding.received)),
     ];
     let title = format!("{}: {}", case.title, finding.requirement);
-    std::fs::write(&path, write(&Case { title, ..case.clone() }, &head)).ok()?;
+    let text = write(&Case { title, ..case.clone() }, &head);
+    write_whole(&path, text.as_bytes()).ok()?;
     Some(path)
 }
 

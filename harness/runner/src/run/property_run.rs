@@ -339,10 +339,10 @@ impl DutRun<'_, '_> {
         if end == Exchange::Interrupted {
             return CaseOutcome {
                 not_carried_out: Some(STOPPED.into()),
-                ..session.judge.end_case(None, &session.device.facts)
+                ..session.end_case(None)
             };
         }
-        in_order(session.judge.end_case(Some(case), &session.device.facts))
+        in_order(session.end_case(Some(case)))
     }
 
     /// Brings the device into a known state: a fresh session where it dials again by itself, and the
@@ -376,7 +376,7 @@ impl DutRun<'_, '_> {
             }
         }
         session.drain_console();
-        let outcome = session.judge.end_case(None, &session.device.facts);
+        let outcome = session.end_case(None);
         property_case.merged.add(Part::Around, outcome);
     }
 

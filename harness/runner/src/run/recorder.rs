@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::RunError;
 use crate::secrets::{Secret, Veil};
 use mcp_hil_record::names::transcript_name;
+use mcp_hil_record::report::write_whole;
 
 /// The files of one run of one device.
 #[derive(Debug)]
@@ -188,8 +189,7 @@ impl Recorder {
     pub fn keep(&mut self, path: &Path, text: &str) {
         let mut text = text.to_owned();
         self.hide(&mut text);
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        if let Err(reason) = folder.and_then(|()| std::fs::write(path, text)) {
+        if let Err(reason) = write_whole(path, text.as_bytes()) {
             self.fail(path, reason);
         }
     }

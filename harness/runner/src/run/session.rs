@@ -12,7 +12,8 @@ use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::transcript::{Entry, Mark, MqttNote, Part, Role, What};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_judge::check::{Judge, Seen};
+use mcp_hil_judge::check::{CaseOutcome, Judge, Seen};
+use mcp_hil_scenario::Case;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -139,6 +140,12 @@ impl Session {
         }
         self.transcript.recorder.flush();
         self.transcript.recorder.take_failure()
+    }
+
+    /// Ends the case, or the part of it, that runs. Its transcript is in its file before anybody is told what it came to.
+    pub(super) fn end_case(&mut self, case: Option<&Case>) -> CaseOutcome {
+        self.transcript.recorder.flush();
+        self.judge.end_case(case, &self.device.facts)
     }
 
     /// Turns to a case.
