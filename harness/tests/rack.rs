@@ -104,7 +104,7 @@ fn devices_that_cannot_be_told_apart_are_refused_before_anything_starts() {
         (&["--dut", "one", "--dut", "two"][..], "two devices are named `same`"),
         (&["--dut", "empty"], "expected a folder with device files"),
         // A mistake in one file is none of the bench: all would have to run again.
-        (&["--dut", "typo"], "`--dut typo/odd.toml`: unknown device `nativ`"),
+        (&["--dut", "typo"], "`typo/odd.toml`: unknown device `nativ`"),
         (
             &["--dut", "one", "--dut", "native", "--listen", "127.0.0.1:4711"],
             "each needs a port of its own",

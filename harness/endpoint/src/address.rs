@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use nix::ifaddrs::getifaddrs;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
 
 /// Interfaces that only virtual machines and containers of this host are behind, by the beginnings of their
@@ -50,6 +50,34 @@ pub fn networks() -> Networks {
         leads_out.then_some(Interface { name: told.interface_name, address })
     });
     Networks { outward, interfaces: interfaces.collect() }
+}
+
+/// What is wrong with the network of this host, where it was listened at an address of it: its interface is down, has no
+/// carrier, or has another address now. `None` where nothing is, or where the system does not tell.
+pub(crate) fn lost(address: IpAddr) -> Option<String> {
+    if address.is_unspecified() {
+        return None;
+    }
+    let here = |told: &InterfaceAddress| {
+        let own = told.address.as_ref()?;
+        let v4 = own.as_sockaddr_in().map(|own| IpAddr::V4(own.ip()));
+        v4.or_else(|| own.as_sockaddr_in6().map(|own| IpAddr::V6(own.ip())))
+    };
+    let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+    let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();
+    // Any address of the loopback network is this host's, without being listed.
+    let own: Vec<_> = all.iter().filter(|told| here(told) == Some(address)).collect();
+    match own.first() {
+        _ if own.iter().any(|told| told.flags.contains(works)) => None,
+        Some(told) => Some(format!(
+            "the network of this host is down: its interface `{}`, with the address {address}, has no link",
+            told.interface_name
+        )),
+        None if address.is_loopback() => None,
+        None => Some(format!(
+            "the network of this host has changed: no interface has the address {address} any more"
+        )),
+    }
 }
 
 /// The address that a device is told to dial. Where one listens on all interfaces, it is the

@@ -49,6 +49,8 @@ pub struct BrokerEndpoint {
     address: SocketAddr,
     /// The id of the next knock.
     next_id: u32,
+    /// Why the broker could not be reached the last time, if it could not.
+    unreached: Option<String>,
 }
 
 impl BrokerEndpoint {
@@ -66,7 +68,7 @@ impl BrokerEndpoint {
             .ok_or_else(|| failed("the host has no address".to_owned()))?;
         let (_, mut events) = connect(&broker);
         connected(&mut events).await.map_err(failed)?;
-        Ok(Self { broker, address, next_id: KNOCK_IDS.start })
+        Ok(Self { broker, address, next_id: KNOCK_IDS.start, unreached: None })
     }
 
     /// Where the broker listens.
@@ -93,9 +95,18 @@ impl BrokerEndpoint {
         )]
     }
 
+    /// Why no device can be reached, if it is the broker that is not.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let why = self.unreached.as_ref()?;
+        Some(format!("the MQTT broker at {} cannot be reached any more: {why}", self.address))
+    }
+
     async fn find(&mut self) -> Option<Link> {
         let (client, mut events) = connect(&self.broker);
-        connected(&mut events).await.ok()?;
+        self.unreached = connected(&mut events).await.err();
+        if self.unreached.is_some() {
+            return None;
+        }
         client.subscribe(&self.broker.publish_topic, QoS::AtMostOnce).await.ok()?;
         let (sender, mut messages) = mpsc::channel(MAX_WAITING);
         let pump = Pump::new(tokio::spawn(pump(events, sender)));

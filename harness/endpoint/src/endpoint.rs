@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::accepted::Accepted;
+use crate::address;
 use crate::broker::{Broker, BrokerEndpoint};
 use crate::error::EndpointError;
 use crate::guard::{Guard, Told};
@@ -127,6 +128,15 @@ impl Endpoint {
             Self::WebSocket(endpoint) => endpoint.acceptor().take_refused(),
             Self::Mqtt(endpoint) => endpoint.acceptor().take_refused(),
             Self::Broker(endpoint) => endpoint.take_refused(),
+        }
+    }
+
+    /// What is wrong with the bench, so that no device could connect here, or say anything: the network of this host, or
+    /// the broker. `None` where nothing is known to be.
+    pub fn trouble(&self) -> Option<String> {
+        match self {
+            Self::WebSocket(_) | Self::Mqtt(_) => address::lost(self.address().ip()),
+            Self::Broker(endpoint) => endpoint.trouble(),
         }
     }
 

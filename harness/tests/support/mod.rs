@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part of it")]
 
+pub(crate) mod broker;
 mod emulated;
 pub(crate) mod held;
 #[path = "../../boards/tests/missing/mod.rs"]

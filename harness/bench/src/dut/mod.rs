@@ -173,7 +173,8 @@ impl Dut {
             let dut = if file.target == file::BOARD {
                 Self::new("", How::Board(board::find(&file, &asked)?))
             } else {
-                Self::parse_target(&file.target, &asked)?
+                let named = |refusal: UserError| refusal.about(format!("`{spec}`"));
+                Self::parse_target(&file.target, &asked).map_err(named)?
             };
             let twin = file.twin.as_deref().map(Self::parse_twin).transpose()?;
             return Ok(Self {

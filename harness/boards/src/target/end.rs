@@ -57,12 +57,21 @@ fn lost(why: String) -> TargetOutput {
     TargetOutput::Lost { why, by_reset: false }
 }
 
+/// Whether a signal ended it that a program brings upon itself.
+pub(super) fn is_crash(status: ExitStatus, shell: bool) -> bool {
+    signal(status, shell).is_some() && !is_from_outside(status, shell)
+}
+
+/// The signal that ended it, or the command under its shell.
+fn signal(status: ExitStatus, shell: bool) -> Option<Signal> {
+    let by_shell = status.code().filter(|_| shell).map(|code| code - OF_A_SIGNAL);
+    status.signal().or(by_shell).and_then(|number| Signal::try_from(number).ok())
+}
+
 /// Whether a signal ended it that others send.
 fn is_from_outside(status: ExitStatus, shell: bool) -> bool {
-    let by_shell = status.code().filter(|_| shell).map(|code| code - OF_A_SIGNAL);
-    let signal = status.signal().or(by_shell);
     matches!(
-        signal.and_then(|number| Signal::try_from(number).ok()),
+        signal(status, shell),
         Some(
             Signal::SIGKILL
                 | Signal::SIGTERM

@@ -113,6 +113,14 @@ impl Target {
         }
     }
 
+    /// Why the device stands still by somebody else's doing, if it does: see [`Process::stopped`].
+    pub fn stopped(&self) -> Option<String> {
+        match self {
+            Self::Process(process) => process.stopped(),
+            Self::Board(_) | Self::Wait => None,
+        }
+    }
+
     /// Whether the device is known to run; `None` when that cannot be known.
     pub fn is_running(&self) -> Option<bool> {
         match self {

@@ -193,6 +193,7 @@ struct State {
     /// Its end is in the console.
     is_told: AtomicBool,
     is_stopping: AtomicBool,
+    has_crashed: AtomicBool,
 }
 
 impl Process {
@@ -287,6 +288,28 @@ impl Process {
         run.state.has_exited.load(Ordering::SeqCst) || run.pid.is_some_and(ends)
     }
 
+    /// Whether the device's program has ended by a signal that programs bring upon themselves.
+    pub fn has_crashed(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.state.has_crashed.load(Ordering::SeqCst))
+    }
+
+    /// Which of its processes stands still because somebody stopped it, if any does: it answers nothing, and a program
+    /// does not do that to itself.
+    pub fn stopped(&self) -> Option<String> {
+        let group = self.run.as_ref()?.group.id();
+        let all = std::fs::read_dir("/proc").ok()?;
+        let mut pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let pid: u32 = pids.find(|pid| is_stopped(*pid, group))?;
+        let part = match self.command.part {
+            Part::Device => "its process",
+            Part::Emulator { .. } => "its emulator",
+        };
+        Some(format!(
+            "{part} is stopped (process {pid}): a program does not do that to itself; somebody sent it SIGSTOP, \
+             or a debugger holds it"
+        ))
+    }
+
     fn spawn(&self) -> io::Result<Run> {
         let group = Group::new()?;
         // One pipe for both, so that lines come in the order in which they were written.
@@ -373,6 +396,9 @@ impl Follower {
     /// Notes that the program has ended: how, unless it was asked to.
     fn ended(&self, status: io::Result<ExitStatus>) -> Option<TargetOutput> {
         let was_asked = self.state.is_stopping.load(Ordering::SeqCst);
+        let crashed = status.as_ref().is_ok_and(|status| end::is_crash(*status, self.shell));
+        let crashed = crashed && self.part == Part::Device && !was_asked;
+        self.state.has_crashed.store(crashed, Ordering::SeqCst);
         self.state.has_exited.store(true, Ordering::SeqCst);
         (!was_asked).then(|| end::told(self.part, status, self.shell))
     }
@@ -384,6 +410,18 @@ fn has_done_its_work(shell: u32) -> bool {
     let Ok(children) = children else { return false };
     let mut children = children.split_whitespace();
     children.all(|child| child.parse().is_ok_and(is_exiting))
+}
+
+/// Whether a process of a group is stopped by a signal, or by who traces it.
+fn is_stopped(pid: u32, group: i32) -> bool {
+    /// Where the number of the group stands behind the state.
+    const GROUP: usize = 2;
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let fields: Vec<&str> = fields.split_whitespace().take(GROUP + 1).collect();
+    matches!(fields[..], ["T" | "t", _, of] if of.parse() == Ok(group))
 }
 
 /// Whether a process has begun to end, as Linux tells in the flags of its main thread.

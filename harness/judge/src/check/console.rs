@@ -42,6 +42,8 @@ pub(crate) struct Watch {
     booting: bool,
     /// The same, and it was a start by the harness of which only the clock has told.
     known_by_clock: bool,
+    /// A boot had begun when the harness started the device: its application may show late, and is none of the start.
+    interrupted: bool,
     /// The device said that it reboots on purpose, or was told to.
     announced: bool,
     /// The supply broke down, and the device has not connected since.
@@ -165,7 +167,7 @@ impl Watch {
             // The cable has caused one more, which a busy host may read after it has started the device.
             self.late_boot = CASES_OF_A_LATE_BOOT;
         }
-        self.booting = false;
+        self.interrupted = std::mem::take(&mut self.booting);
         self.announced = false;
         self.taken = false;
         self.doubtful = false;
@@ -352,6 +354,10 @@ impl Watch {
 
     /// A boot shows itself by one sign or by more.
     fn boot(&mut self, sign: Sign, seq: u64, line: &str, sink: &mut Sink) {
+        let was_interrupted = std::mem::take(&mut self.interrupted);
+        if was_interrupted && sign == Sign::App {
+            return;
+        }
         // Some firmware logs before the ROM's line is out, and the last line of the life before may come late:
         // after a start by the harness the clock may tell first.
         let first_by_rom = matches!(sign, Sign::Rom(_)) && !self.known_by_clock;

@@ -52,6 +52,8 @@ const SOFTWARE: Did = Says("rst:0x3 (RTC_SW_SYS_RST),boot:0x8 (SPI_FAST_FLASH_BO
 const WATCHDOG: Did = Says("rst:0x8 (TG1WDT_SYS_RST),boot:0x8 (SPI_FAST_FLASH_BOOT)");
 const BROWN_OUT: Did = Says("rst:0xf (BROWN_OUT_RST),boot:0x8 (SPI_FAST_FLASH_BOOT)");
 
+const APP: Did = Says("I (300) main_task: Calling app_main()");
+
 struct Play {
     judge: Judge,
     seq: u64,
@@ -218,6 +220,23 @@ fn the_boot_that_a_cable_caused_may_be_told_after_a_start(
     play.play("before", &[Started, POWER_ON, Up]);
     play.play("a", &[Asks, Lost, Dropped, Back]);
     assert_eq!(play.play("b", &[&[Started], did].concat()).0, found);
+}
+
+/// A boot takes a while, and the harness may start the device in the middle of it: what is still on its way of the one
+/// boot is no sign of the other.
+#[rstest]
+#[case::of_the_cable(&[Asks, Lost, Dropped, Back, POWER_ON], &[Started, APP, POWER_ON, APP, Up], NONE)]
+#[case::of_a_start(&[Started, POWER_ON], &[Started, APP, SOFTWARE, APP, Up], NONE)]
+#[case::and_one_more(&[Started, POWER_ON], &[Started, APP, POWER_ON, APP, POWER_ON], &["b liveness.no-reset"])]
+fn a_boot_in_whose_middle_the_harness_starts_the_device_may_end_late(
+    #[case] first: &[Did],
+    #[case] then: &[Did],
+    #[case] found: &[&str],
+) {
+    let mut play = Play::new();
+    play.play("before", &[Started, POWER_ON, APP, Up]);
+    play.play("a", first);
+    assert_eq!(play.play("b", then).0, found);
 }
 
 #[test]

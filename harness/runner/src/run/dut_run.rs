@@ -14,6 +14,7 @@ use mcp_hil_scenario::Case;
 use tokio::sync::watch;
 
 use super::RunError;
+use super::bug;
 use super::link::Dialing;
 use super::open::open;
 use super::report::{CaseReports, spoilt};
@@ -29,9 +30,6 @@ use mcp_hil_record::names::transcript_name;
 
 /// How many cases in a row may find no device before the rest is given up.
 pub(super) const DEAD_CASES: usize = 3;
-
-/// How many refused connections are told when no device connects.
-const REFUSED_TOLD: usize = 5;
 
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
 pub(super) const CONFIRMATIONS: usize = 5;
@@ -114,28 +112,9 @@ pub(super) async fn run(
         let dut_run = DutRun::new(plan, transport, &mut nobody);
         Box::new(Surrogate::new(dut_run, session.interrupt.clone()))
     });
-    end.error = dut_run.bring_up(&mut session).await.err();
-    end.interrupted = session.is_interrupted();
-    if end.error.is_none() {
-        for (index, case) in plan.cases.iter().enumerate() {
-            if session.is_interrupted() || dut_run.is_stopped() {
-                break;
-            }
-            dut_run.case(&mut session, case, plan.cases.get(index + 1)).await;
-        }
-        dut_run.properties(&mut session).await;
-        end.interrupted = session.is_interrupted();
-        end.stopped = dut_run.is_stopped();
-        match end.interrupted {
-            false => dut_run.close(&mut session).await,
-            true => dut_run.close_at_once(&mut session).await,
-        }
-        let late = session.judge.late_capabilities();
-        session.device.facts.capabilities.extend(late);
-        end.facts = session
-            .connection
-            .connected
-            .then(|| session.transcript.recorder.without_secrets(&session.device.facts));
+    if let Err(what) = bug::caught(dut_run.carry_all(&mut session, &mut end)).await {
+        let case = session.transcript.case.to_string();
+        end.error = Some(RunError::Bug { case, what });
     }
     if let Some(surrogate) = dut_run.properties.surrogate.take() {
         surrogate.stop().await;
@@ -202,6 +181,34 @@ impl DutRun<'_, '_> {
         limit.is_reached()
     }
 
+    /// Carries out all that is planned, from the bring-up to the close.
+    async fn carry_all(&mut self, session: &mut Session, end: &mut DutRunEnd) {
+        end.error = self.bring_up(session).await.err();
+        end.interrupted = session.is_interrupted();
+        if end.error.is_none() {
+            let plan = self.plan;
+            for (index, case) in plan.cases.iter().enumerate() {
+                if session.is_interrupted() || self.is_stopped() {
+                    break;
+                }
+                self.case(session, case, plan.cases.get(index + 1)).await;
+            }
+            self.properties(session).await;
+            end.interrupted = session.is_interrupted();
+            end.stopped = self.is_stopped();
+            match end.interrupted {
+                false => self.close(session).await,
+                true => self.close_at_once(session).await,
+            }
+            let late = session.judge.late_capabilities();
+            session.device.facts.capabilities.extend(late);
+            end.facts = session
+                .connection
+                .connected
+                .then(|| session.transcript.recorder.without_secrets(&session.device.facts));
+        }
+    }
+
     /// Starts the device, waits until it is connected, and gets to know it.
     pub(super) async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
         let began = Instant::now();
@@ -221,19 +228,17 @@ impl DutRun<'_, '_> {
             return Ok(());
         }
         if !session.connection.connected {
-            let Some(why) = session.connection.refused else {
-                return Err(self.no_connection(session, &url));
-            };
-            self.give_up(why);
-            let report = self.blank(BRING_UP, "The device connects and answers", None);
-            let outcome = session.end_case(None);
-            self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
-            return Ok(());
+            return self.not_connected(session, &url);
         }
         let mut known = session.get_to_know(&self.plan.dut.permission()).await;
         if known.end == Exchange::Gone {
-            // It was lost while it got known: once may be an accident, and tells little.
             session.wait_for_exit().await;
+        }
+        if known.end != Exchange::Settled {
+            session.suspect_bench();
+        }
+        if known.end == Exchange::Gone || session.bench.taken {
+            // It was lost while it got known: once may be an accident, and tells little.
             let again: Arc<str> = "again".into();
             session.mark(&again, Mark::SecondAttempt);
             if session.reconnect(&again, &mut self.dialing).await {
@@ -264,7 +269,9 @@ impl DutRun<'_, '_> {
             self.dialing.wedged();
         }
         self.announce_pace(session);
-        if known.end == Exchange::Gone {
+        if session.bench.taken || session.bench.trouble.is_some() {
+            // What it did not show then it may show in the next case.
+        } else if known.end == Exchange::Gone {
             self.give_up("the connection was lost twice during bring-up");
         } else if session.conversation.fence(false).is_none() {
             self.give_up("the device answers neither initialize, nor tools/list, nor ping");
@@ -274,7 +281,7 @@ impl DutRun<'_, '_> {
         Ok(())
     }
 
-    fn give_up(&mut self, why: &'static str) {
+    pub(super) fn give_up(&mut self, why: &'static str) {
         self.silence.dead = DEAD_CASES;
         self.silence.why = why;
     }
@@ -300,44 +307,6 @@ impl DutRun<'_, '_> {
             );
             self.reporters.event(&Event::Notice { text });
         }
-    }
-
-    fn no_connection(&self, session: &mut Session, url: &str) -> RunError {
-        let seconds = self.plan.connect_deadline.as_secs_f64();
-        let tail: Vec<&str> = session.judge.console_lines().collect();
-        let tail = &tail[tail.len().saturating_sub(8)..];
-        let mut more = match tail {
-            [] => "its console showed nothing".to_owned(),
-            lines => format!("its console ended with:\n  {}", lines.join("\n  ")),
-        };
-        // Who knocked, and spoke another protocol, may have been the device.
-        let mut reasons: Vec<(String, usize)> = Vec::new();
-        for refused in session.ports.endpoint.take_refused() {
-            // The port is another one each time; the reason is what counts.
-            let why = refused.split_once(" refused: ").map(|(_, why)| why);
-            match reasons.iter_mut().find(|(told, _)| why.is_some_and(|why| told.ends_with(why))) {
-                Some((_, times)) => *times += 1,
-                None => reasons.push((refused, 1)),
-            }
-        }
-        for (refused, times) in reasons.iter().take(REFUSED_TOLD) {
-            more.push('\n');
-            more.push_str(refused);
-            if *times > 1 {
-                more.push_str(&format!(" ({times} times)"));
-            }
-        }
-        session.transcript.recorder.hide(&mut more);
-        let what = match session.target.is_running() {
-            Some(false) if let Some(what) = &session.bench.trouble => what.clone(),
-            Some(false) => "the device's process ended before it connected".to_owned(),
-            _ => format!("no device connected to `{url}` within {seconds} s"),
-        };
-        let lines: Vec<&str> = session.judge.console_lines().collect();
-        let how = self.plan.dut.how_to_connect(self.transport, &lines);
-        RunError::NoConnection(format!(
-            "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
-        ))
     }
 
     /// Reports a case that the device cannot be asked, or that it is too late for; of any other, says
@@ -399,6 +368,7 @@ impl DutRun<'_, '_> {
         if end == Exchange::Silent {
             // A board without power is silent, too, and its port may show that later.
             session.wait_for_port(true).await;
+            session.suspect_bench();
         }
         let doubtful =
             end == Exchange::Silent && !session.bench.crashed && !session.bench.spoilt && more;
@@ -426,6 +396,9 @@ impl DutRun<'_, '_> {
                 self.dialing.wedged();
             }
             Exchange::Settled | Exchange::Ignored | Exchange::Doubtful => {}
+        }
+        if matches!(end, Exchange::Gone | Exchange::Silent) {
+            session.suspect_bench();
         }
         self.silence.dead = match (session.judge.is_alive(), session.bench.spoilt) {
             (true, _) => 0,
@@ -514,6 +487,7 @@ impl DutRun<'_, '_> {
             return;
         }
         let began = Instant::now();
+        let missed = session.conversation.misses();
         session.begin_case(&CLOSE.into());
         let mut report =
             self.blank(CLOSE, "No late answers arrive, and settings are restored", None);
@@ -532,11 +506,7 @@ impl DutRun<'_, '_> {
             };
             session.listen(&"late-look".into(), time).await;
         }
-        if session.connection.link.is_none() {
-            // Whose doing it was has to be known before it is judged.
-            session.wait_for_exit().await;
-            session.wait_for_port(true).await;
-        }
+        session.wait_for_reason(missed).await;
         session.tell_of_audio();
         session.drain_console();
         report.took_us = micros(began);

@@ -328,11 +328,13 @@ impl Session {
             }
             TargetOutput::Exited(how) => {
                 self.bench.crashed = true;
+                self.bench.gone = Some(format!("it {how}"));
                 self.enter(None, What::Target { event: TargetEvent::Exited(how) });
                 self.connection.link = None;
                 Next::Gone
             }
             TargetOutput::Lost { why, by_reset } => {
+                self.bench.gone = Some(why.clone());
                 let event = TargetEvent::Lost { why, by_reset };
                 let (_, seen) = self.enter(None, What::Target { event });
                 if seen != Seen::Taken {
@@ -364,6 +366,7 @@ impl Session {
 
     /// Tells the transcript what was done to the device.
     pub(super) fn tell_of_bench(&mut self, text: String) {
+        self.bench.done.push(text.clone());
         let event = TargetEvent::Bench(text);
         self.enter(None, What::Target { event });
     }
@@ -527,7 +530,12 @@ impl Session {
             LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
             LinkLost::Broker(_) => (Party::Bench, None),
         };
+        let lost = (by == Party::Bench).then(|| why.clone());
         self.enter(None, What::LinkDown { by, why, orderly, code, breach });
+        if let Some(why) = lost {
+            // What the device has answered meanwhile is lost with it.
+            self.output(TargetOutput::Lost { why, by_reset: false });
+        }
     }
 
     fn limit(&mut self, name: &str, value: usize) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcp_hil_boards::{TargetError, TargetOutput};
 use mcp_hil_core::conversation::Conversation;
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{Mark, MqttConnect, Role, TargetEvent, What};
@@ -131,7 +132,11 @@ impl Session {
 
     /// Gets the device connected again after a drop: it dials by itself, or it is restarted.
     pub(super) async fn reconnect(&mut self, at: &Arc<str>, dialing: &mut Dialing) -> bool {
-        if self.bench.taken {
+        if self.bench.trouble.is_some() {
+            // Nothing that is waited for can come.
+            return false;
+        }
+        if self.bench.taken && self.target.is_running().is_some() {
             // That says nothing about its redialling.
             return self.restart(at, dialing).await;
         }
@@ -166,7 +171,10 @@ impl Session {
                 // Who was not waited for to the end is not accused of staying away.
                 return false;
             }
-            if is_pulled {
+            self.suspect_bench();
+            if self.bench.taken || self.bench.trouble.is_some() {
+                // That says nothing about its redialling, either.
+            } else if is_pulled {
                 // Whether the trigger failed or the device, nobody knows.
                 self.tell_of_bench(format!("it did not connect within {} s", wait.as_secs()));
             } else if said_goodbye {
@@ -181,7 +189,7 @@ impl Session {
         if self.target.is_running() == Some(false) && !said_goodbye {
             self.lacks("redial");
         }
-        self.restart(at, dialing).await
+        self.bench.trouble.is_none() && self.restart(at, dialing).await
     }
 
     /// Gets a device connected again that has refused the message of a step by closing the connection, and has it answer
@@ -271,8 +279,13 @@ impl Session {
                 self.ports.endpoint.forget_waiting().await;
                 self.connect(at, dialing, dialing.deadline).await
             }
-            Err(_) => {
+            Err(TargetError::NotOurs) => {
                 self.mark(at, Mark::NoLink { waited_ms: 0 });
+                false
+            }
+            Err(refused) => {
+                // What started it before does not start any more: no device is accused of that.
+                self.output(TargetOutput::Trouble(refused.to_string()));
                 false
             }
         }

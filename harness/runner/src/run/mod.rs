@@ -10,9 +10,10 @@
 //! `interactive` carries out what a program of its own orders, in place of a scenario, `talk` each order, and
 //! `idle` serves the device meanwhile;
 //! `settle` reads the device's state when it stands still;
-//! `recover` brings a board back, and makes it dial; `recorder` writes the transcripts; `report` turns judgements into reports.
+//! `recover` brings a board back, and makes it dial; `unreached` tells of one that never does; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod bring_up;
+mod bug;
 mod case_run;
 mod compare;
 mod confirm;
@@ -50,6 +51,7 @@ mod surrogate;
 mod talk;
 mod together;
 mod turn;
+mod unreached;
 
 use mcp_hil_core::baseline::Baseline;
 use tokio::sync::watch;
@@ -80,6 +82,9 @@ pub enum RunError {
     /// The bench does not do its part.
     #[error("{}", listen::refused(.0, "--listen"))]
     Endpoint(#[from] mcp_hil_endpoint::EndpointError),
+    /// The same where devices ask for their configuration.
+    #[error("{}", listen::refused(.0, "--http-listen"))]
+    Http(mcp_hil_endpoint::EndpointError),
     /// The device cannot be started, restarted or stopped.
     #[error("{}", whole(.0))]
     Target(#[from] mcp_hil_boards::TargetError),
@@ -96,6 +101,17 @@ pub enum RunError {
         expected: String,
         /// What the device says.
         got: String,
+    },
+    /// This program has a bug.
+    #[error(
+        "mcp-hil failed during the case `{case}`: {what}; this is a bug of mcp-hil, and says nothing about the \
+         device\n\nhint: please report it, with the folder of the run and what standard error shows"
+    )]
+    Bug {
+        /// The case that ran.
+        case: String,
+        /// The message of the panic.
+        what: String,
     },
     /// The run's folder cannot be written.
     #[error("cannot write `{path}`: {reason}\n\nhint: choose another folder with `--out`")]

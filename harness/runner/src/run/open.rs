@@ -33,10 +33,11 @@ pub(super) async fn open(
     let http = match HttpServer::bind(listening.http).await {
         Err(_) if !listening.http_asked => {
             let any_port = SocketAddr::new(listening.http.ip(), 0);
-            HttpServer::bind(any_port).await?
+            HttpServer::bind(any_port).await
         }
-        bound => bound?,
+        bound => bound,
     };
+    let http = http.map_err(RunError::Http)?;
     let dial = listening.dial;
     let endpoint = match (transport, &plan.mqtt.broker) {
         (Transport::WebSocket, _) => match plan.token.as_deref().filter(|_| listening.exposed) {

@@ -173,7 +173,8 @@ impl DutRun<'_, '_> {
         property_case.told.failures.retain(|_| told.pop_front().unwrap_or(true));
         self.properties.told.extend(property_case.likenesses.into_iter().flatten());
         let PropertyCase { merged, told, .. } = property_case;
-        if told.inputs == 0 && !stopped && told.ended.is_some() {
+        let is_broken = session.bench.trouble.is_some();
+        if told.inputs == 0 && !stopped && !is_broken && told.ended.is_some() {
             report.verdict = Verdict::NotApplicable;
             report.reason = told.ended;
             self.case_reports.add(report, self.reporters);
@@ -216,6 +217,8 @@ impl DutRun<'_, '_> {
     ) -> Option<String> {
         if session.is_interrupted() {
             Some(STOPPED.into())
+        } else if let Some(trouble) = &session.bench.trouble {
+            Some(trouble.clone())
         } else if property_case.likenesses.len() >= MOST_FAILURES {
             Some(format!("{MOST_FAILURES} failures were found"))
         } else if property_case.silent >= MOST_SILENT {
@@ -337,10 +340,7 @@ impl DutRun<'_, '_> {
             session.wait_for_given_up().await;
         }
         if end == Exchange::Interrupted {
-            return CaseOutcome {
-                not_carried_out: Some(STOPPED.into()),
-                ..session.end_case(None)
-            };
+            return CaseOutcome { not_carried_out: Some(STOPPED.into()), ..session.end_case(None) };
         }
         in_order(session.end_case(Some(case)))
     }
@@ -367,6 +367,7 @@ impl DutRun<'_, '_> {
     ) {
         session.settling.is_hurried = false;
         session.conversation.be_trying(false);
+        let missed = session.conversation.misses();
         session.begin_part(Part::Around, String::new());
         if self.ready(session, false).await == Exchange::Settled {
             if before {
@@ -375,6 +376,7 @@ impl DutRun<'_, '_> {
                 self.properties.spent += session.put_back(&property_case.saved, "settings").await;
             }
         }
+        session.wait_for_reason(missed).await;
         session.drain_console();
         let outcome = session.end_case(None);
         property_case.merged.add(Part::Around, outcome);

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_boards::Target;
 use mcp_hil_boards::board::ladder::Step;
+use mcp_hil_boards::{Target, TargetOutput};
 use mcp_hil_core::transcript::{Mark, Role, TargetEvent, What};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
@@ -88,6 +88,36 @@ impl Session {
             self.output(output);
         }
         self.drain_console();
+    }
+
+    /// Waits until it is known whose doing it was that the device is gone, or has answered less than when it had missed
+    /// so many answers: that has to be known before it is judged.
+    pub(super) async fn wait_for_reason(&mut self, missed: u32) {
+        let is_gone = self.connection.link.is_none();
+        if is_gone {
+            self.wait_for_exit().await;
+            self.wait_for_port(true).await;
+        }
+        if is_gone || self.conversation.misses() > missed {
+            self.suspect_bench();
+        }
+    }
+
+    /// Looks whether the bench has broken where a device seems to have: what was seen without it is then charged to the
+    /// bench. A network, a broker or a process that stands still shows at no port.
+    pub(super) fn suspect_bench(&mut self) {
+        if self.bench.spoilt || self.bench.trouble.is_some() {
+            return;
+        }
+        if let Err(why) = std::fs::File::open("/dev/null") {
+            self.output(TargetOutput::Trouble(format!(
+                "this program can open nothing more: {why}"
+            )));
+        } else if let Some(why) = self.target.stopped() {
+            self.output(TargetOutput::Lost { why, by_reset: false });
+        } else if let Some(what) = self.ports.endpoint.trouble() {
+            self.output(TargetOutput::Trouble(what));
+        }
     }
 
     /// Starts the board afresh and waits for it to dial, by one means after the other.

@@ -155,6 +155,7 @@ impl Session {
         self.patience.looks = LOOKS;
         self.transcript.recorder.begin_case(case);
         self.judge.begin_case(case);
+        super::bug::put_in(case);
     }
 
     /// Turns to the second attempt at a case, with each message alone and from the same settings.

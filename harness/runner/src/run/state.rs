@@ -193,6 +193,10 @@ impl Default for Patience {
 pub(super) struct BenchState {
     /// What broke for good, if anything did.
     pub(super) trouble: Option<String>,
+    /// What was done to a board and its port, in words.
+    pub(super) done: Vec<String>,
+    /// How the device ended, or was lost, since it was started.
+    pub(super) gone: Option<String>,
     /// Whether it took the device away, and the device was not brought up afresh since.
     pub(super) taken: bool,
     /// Whether that was in this case, which is spoilt then.
