@@ -10,6 +10,7 @@ use super::raw::{
     Next, Nothing, RawAudio, RawCall, RawCase, RawConfigure, RawDisconnect, RawList, RawNotify,
     RawPing, RawRequest, RawStep,
 };
+use super::template::Scope;
 use super::wrong::Wrong;
 use super::{syntax, written};
 use mcp_hil_core::capability;
@@ -167,6 +168,12 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
 
 /// The messages that a step sends, each with the name of its member: one, unless it is written wrong.
 fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
+    if let Some(hex) = &mut raw.binary {
+        // Only repetitions: what a device tells is no bytes.
+        if let Ok(filled) = Scope::new(Map::new()).fill_text(hex) {
+            *hex = filled;
+        }
+    }
     if let Some(hex) = &raw.binary
         && mcp_hil_core::wire::from_hex(hex).is_none()
     {

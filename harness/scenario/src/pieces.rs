@@ -94,7 +94,7 @@ pub(super) fn any_schema(_: &mut SchemaGenerator) -> Schema {
 
 /// Bytes in hexadecimal.
 pub(super) fn hex(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "pattern": "^([0-9A-Fa-f]{2})*$"})
+    json_schema!({"type": "string", "pattern": r"^([0-9A-Fa-f]{2}|\$\{repeat:([0-9A-Fa-f]{2})+:[0-9]+\})*$"})
 }
 
 /// A pattern for a JSON value. Objects match partially; `{$type: integer}` and the like are operators.

@@ -110,8 +110,9 @@ pub(super) fn baseline(variant: &str) -> Option<String> {
 }
 
 /// Variations that are slow by nature: each answer, or many of them, take a hundred times longer.
-const SLOW: [&str; 7] = [
+const SLOW: [&str; 8] = [
     "backlight-fades",
+    "backlight-fades-evenly",
     "calls-apart",
     "link-jitters",
     "stalls",

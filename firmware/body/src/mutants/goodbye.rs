@@ -19,6 +19,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
             act_if(ends(envelope, hands), Act::Hang, hands);
             Flow::Pass
         });
+    "session-goodbye-websocket-crash": "A goodbye over WebSocket, where there is no broker to leave, crashes the device."
+        => defect().on_envelope(|envelope, hands| {
+            act_if(!hands.over_mqtt() && get(envelope, "type") == "goodbye", Act::Panic, hands)
+        });
     "session-goodbye-foreign-obeyed": "A goodbye with a different session id closes the channel."
         => defect().on_envelope(|envelope, hands| {
             if is_goodbye(envelope, hands) {

@@ -8,6 +8,14 @@ const INITIALIZED: &str = "notifications/initialized";
 const CANCELLED: &str = "notifications/cancelled";
 
 pub(super) const MUTANTS: &[Row] = rows! {
+    "request-sampling-text": "The device asks for a message of the model with a text in place of the messages."
+        => asks(|| json!({
+            "id": "device-1", "method": "sampling/createMessage",
+            "params": {"messages": "What is the weather like?", "maxTokens": 50},
+        }));
+    "request-id-null": "A ping of the device has the id null." => asks(|| json!({"id": null, "method": "ping"}));
+    "request-params-array": "The device asks for roots with an array as params."
+        => asks(|| json!({"id": "device-1", "method": "roots/list", "params": []}));
     "notification-answered": "Every message without id is answered with id null."
         => without_id(|_| true, acknowledge);
     "id-less-call-carried-out":
@@ -223,4 +231,17 @@ fn with_own_id(hook: fn(&mut Value) -> Flow) -> Defect {
 
 fn is_own(answer: &Value) -> bool {
     answer["id"] == STAND_IN
+}
+
+/// Asks something once, when the session is initialized.
+fn asks(request: fn() -> Value) -> Defect {
+    let mut has_asked = false;
+    defect().on_payload(move |payload, hands| {
+        if method_of(payload) == INITIALIZED && !core::mem::replace(&mut has_asked, true) {
+            let mut request = request();
+            request["jsonrpc"] = json!("2.0");
+            hands.send_payload(&request);
+        }
+        Flow::Pass
+    })
 }

@@ -38,6 +38,25 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "large-closed-deaf":
         "A text above 8,192 bytes ends the connection with close code 1009, and nothing is answered on the next."
         => closed_above(8192, true);
+    "answer-of-512-lost": "An answer that fills the buffer of 512 bytes exactly is lost."
+        => defect().on_answer_text(|_, text, _| drop_if(text.len() == 512));
+    "answer-of-1024-cut": "An answer that fills the buffer of 1024 bytes exactly loses its last byte."
+        => defect().on_answer_text(|_, text, _| {
+            if text.len() == 1024 {
+                text.pop();
+            }
+            Flow::Pass
+        });
+    "answer-of-126-cut":
+        "An answer of just 126 bytes, the first that needs a longer frame header, loses its last byte."
+        => defect().on_answer_text(|_, text, _| {
+            if text.len() == 126 {
+                text.pop();
+            }
+            Flow::Pass
+        });
+    "binary-large-panics": "A binary frame of more than 1,500 bytes is written beyond its buffer."
+        => defect().binary(|frame, hands| if frame.len() > 1500 { hands.act(Act::Panic); });
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
     "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."

@@ -8,6 +8,9 @@ use crate::chance::Chance;
 use crate::hooks::Outbound;
 use crate::rows::prelude::*;
 
+/// How long a backlight fades that takes the same time for each change.
+const FADE_MS: u64 = 600;
+
 /// A backlight fades by one percent in so many milliseconds, as on stock boards.
 const FADE_STEP_MS: u64 = 5;
 
@@ -35,6 +38,8 @@ const REBOOT: &str = "self.reboot";
 pub(super) const VARIANTS: &[Row] = rows! {
     "backlight-fades": "The brightness fades, one percent in 5 ms, and the status shows it fading."
         => Life { fades: true, ..PLAIN }.build();
+    "backlight-fades-evenly": "The brightness fades for 600 ms, however far, and the status shows it fading."
+        => Life { fades_evenly: true, ..PLAIN }.build();
     "screen-dims": "The screen dims to 10 % 1.5 s after it was last set, as by a power-save timer." => dims();
     "volume-rate-limited":
         "Volume changes take effect at most every 300 ms, and the status shows what is heard."
@@ -59,6 +64,7 @@ pub(super) const VARIANTS: &[Row] = rows! {
 /// A device whose time is regular.
 const PLAIN: Life = Life {
     fades: false,
+    fades_evenly: false,
     lags: false,
     stalls: false,
     calls_apart: false,
@@ -71,6 +77,7 @@ const PLAIN: Life = Life {
 /// All at once.
 const STOCK: Life = Life {
     fades: true,
+    fades_evenly: false,
     lags: true,
     stalls: true,
     calls_apart: true,
@@ -84,6 +91,7 @@ const STOCK: Life = Life {
 #[derive(Clone, Copy, Debug)]
 struct Life {
     fades: bool,
+    fades_evenly: bool,
     lags: bool,
     stalls: bool,
     calls_apart: bool,
@@ -219,7 +227,7 @@ impl Shown {
         let Some(cause) = outbound.cause else { return };
         let now = device.uptime_ms();
         let told = cause.tool() == "self.get_device_status";
-        if self.life.fades {
+        if self.life.fades || self.life.fades_evenly {
             let target = u64::from(device.board().screen.brightness);
             let shown = self.faded(target, now);
             if told {
@@ -239,7 +247,10 @@ impl Shown {
         // A start shows the settings as they are.
         let fading = self.brightness.filter(|(_, _, since)| *since <= now);
         let (from, to, since) = fading.unwrap_or((target, target, now));
-        let steps = (now - since) / FADE_STEP_MS;
+        let steps = match self.life.fades_evenly {
+            true => from.abs_diff(to) * (now - since).min(FADE_MS) / FADE_MS,
+            false => (now - since) / FADE_STEP_MS,
+        };
         let shown = match from <= to {
             true => (from + steps).min(to),
             false => from.saturating_sub(steps).max(to),

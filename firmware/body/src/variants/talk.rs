@@ -38,6 +38,20 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let id = format!("device-{count}");
             hands.send_payload(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
         });
+    "device-samples": "The device occasionally asks for a message of the model, as MCP allows."
+        => before_answers(|hands, count| if count % 10 == 0 {
+            let content = json!({"type": "text", "text": "What is the weather like?"});
+            let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 50});
+            let id = format!("device-{count}");
+            hands.send_payload(&json!({
+                "jsonrpc": "2.0", "id": id, "method": "sampling/createMessage", "params": params,
+            }));
+        });
+    "goodbye-closes": "Over WebSocket a goodbye ends the connection without a word, and the device connects again."
+        => defect().on_envelope(|envelope, hands| {
+            let ends = !hands.over_mqtt() && get(envelope, "type") == "goodbye";
+            act_if(ends, Act::Disconnect, hands)
+        });
     "progress-told": "The device tells of progress before each answer to a request with a token for it."
         => defect().on_answer_text(|cause, text, hands| {
             let token = &cause.params()["_meta"]["progressToken"];

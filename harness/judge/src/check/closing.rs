@@ -6,6 +6,7 @@
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
+use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::{Evidence, Judgement, Outcome};
 use mcp_hil_core::wire::Frame;
@@ -28,31 +29,48 @@ pub(crate) struct Ended {
     pub(crate) code: Option<u16>,
 }
 
+/// Why a device may close the connection behind a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// It is too big.
+    TooBig,
+    /// It is a text that is not UTF-8.
+    NotUtf8,
+    /// It says goodbye. Over WebSocket no document says what that is: who takes it for the end of the conversation may
+    /// end it in any way, and stay away.
+    Goodbye,
+}
+
 /// What a device may refuse by closing the connection, and a connection that was closed so.
 #[derive(Debug, Default)]
 pub(crate) struct Closings {
-    /// Where the last such message was sent, and the code for it, until the device has answered something that came
-    /// behind it.
-    refusable: Option<(u64, u16)>,
-    /// What a connection that was closed so comes to if the device does not come back and serve.
-    open: Option<Judgement>,
+    /// Where the last such message was sent, until the device has answered something that came behind it.
+    refusable: Option<(u64, Ground)>,
+    /// The device has closed the connection so, and has not answered since.
+    is_open: bool,
+    /// What that comes to if it does not come back and serve.
+    owed: Option<Judgement>,
 }
 
 impl Closings {
     /// A message goes out.
-    pub(crate) fn sent(&mut self, seq: u64, frame: &Frame) {
-        if frame.len() > MAX_OWED_MESSAGE_BYTES {
-            self.refusable = Some((seq, TOO_BIG));
+    pub(crate) fn sent(&mut self, seq: u64, frame: &Frame, duty: &Duty) {
+        let ground = if frame.len() > MAX_OWED_MESSAGE_BYTES {
+            Ground::TooBig
         } else if matches!(frame, Frame::NotUtf8(_)) {
-            self.refusable = Some((seq, INVALID_DATA));
-        }
+            Ground::NotUtf8
+        } else if duty.ends_session.is_some() {
+            Ground::Goodbye
+        } else {
+            return;
+        };
+        self.refusable = Some((seq, ground));
     }
 
     /// The message at `asked` was answered: the device has read what came before it, and it serves.
     pub(crate) fn answered(&mut self, asked: u64) {
         if self.refusable.is_none_or(|(seq, _)| seq < asked) {
-            self.refusable = None;
-            self.open = None;
+            *self = Self::default();
         }
     }
 
@@ -65,15 +83,19 @@ impl Closings {
         evidence: impl FnOnce() -> Evidence,
         sink: &Sink,
     ) -> bool {
-        let Some((_, code)) = self.refusable else {
+        let Some((_, ground)) = self.refusable else {
             return false;
         };
-        let may = match ended.transport {
-            Transport::WebSocket => ended.code == Some(code),
-            Transport::Mqtt => ended.orderly && code == TOO_BIG,
+        let may = match (ended.transport, ground) {
+            (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
+            (Transport::WebSocket, Ground::NotUtf8) => ended.code == Some(INVALID_DATA),
+            (Transport::WebSocket, Ground::Goodbye) => true,
+            (Transport::Mqtt, Ground::TooBig) => ended.orderly,
+            (Transport::Mqtt, Ground::NotUtf8 | Ground::Goodbye) => false,
         };
-        if may {
-            self.open = Some(Judgement {
+        self.is_open |= may;
+        if may && ground != Ground::Goodbye {
+            self.owed = Some(Judgement {
                 requirement,
                 case: sink.case.clone(),
                 step: sink.step.clone(),
@@ -85,14 +107,13 @@ impl Closings {
 
     /// Whether the device has refused a message so, and has not served since.
     pub(crate) fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.is_open
     }
 
     /// The device did not come back by itself, or the case is over before it has served.
     pub(crate) fn stayed_away(&mut self, sink: &mut Sink) {
-        self.refusable = None;
-        if let Some(open) = self.open.take() {
-            sink.add(open.requirement, open.case, open.step, open.outcome);
+        if let Some(owed) = std::mem::take(self).owed {
+            sink.add(owed.requirement, owed.case, owed.step, owed.outcome);
         }
     }
 }

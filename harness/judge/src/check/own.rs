@@ -1,7 +1,7 @@
-//! Checks on what a device sends by itself: the members of `listen` and `abort`, the framing of its audio.
+//! Checks on what a device sends by itself: the members of `listen` and `abort`, its requests, the framing of its audio.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, as_integer};
 use serde_json::{Map, Value};
 
 use super::sink::{Sink, evidence};
@@ -33,6 +33,42 @@ pub(super) fn judge_members(envelope: &Map<String, Value>, seq: u64, sink: &mut 
     sink.test_once(Id::SessionOwnMembers, holds, || {
         evidence(expected, Value::Object(envelope.clone()).to_string(), seq)
     });
+}
+
+/// The device asks something itself: MCP's schema says what a request looks like (MCP 2024-11-05, schema:
+/// JSONRPCRequest, CreateMessageRequest). Which methods it may ask for is open.
+pub(super) fn judge_request(payload: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+    let Some(id) = payload.get("id") else {
+        return;
+    };
+    let params = payload.get("params");
+    let member = |name: &str| params.and_then(|params| params.get(name));
+    let (holds, expected) = if !(id.is_string() || as_integer(id).is_some()) {
+        (false, "an id that is a string or an integer")
+    } else if !payload.get("method").is_some_and(Value::is_string) {
+        (false, "a method that is a string")
+    } else if !params.is_none_or(Value::is_object) {
+        (false, "params that are an object")
+    } else if payload.get("method").and_then(Value::as_str) == Some(SAMPLING) {
+        let messages = member("messages").and_then(Value::as_array);
+        let holds = messages.is_some_and(|messages| messages.iter().all(is_sampling_message))
+            && member("maxTokens").is_some_and(Value::is_number);
+        (holds, "messages with role user or assistant and a content, and maxTokens, a number")
+    } else {
+        (true, "")
+    };
+    sink.test(Id::McpMemberTypes, holds, || {
+        evidence(expected, Value::Object(payload.clone()).to_string(), seq)
+    });
+}
+
+/// The request by which a server has its client ask a model.
+const SAMPLING: &str = "sampling/createMessage";
+
+fn is_sampling_message(message: &Value) -> bool {
+    let role = message.get("role").and_then(Value::as_str);
+    let kind = message.pointer("/content/type");
+    matches!(role, Some("user" | "assistant")) && kind.is_some_and(Value::is_string)
 }
 
 /// A frame came, perhaps a binary one, from a device that says this version of the framing.
@@ -95,6 +131,28 @@ mod tests {
     fn members_are_those_of_the_document(#[case] message: Value, #[case] findings: usize) {
         let mut sink = Sink::default();
         judge_members(message.as_object().expect("an object"), 1, &mut sink);
+        assert_eq!(sink.found.len(), findings);
+    }
+
+    #[rstest]
+    #[case(json!({"id": "a", "method": "ping"}), 0)]
+    #[case(json!({"id": 1, "method": "roots/list", "params": {}}), 0)]
+    #[case(json!({"method": "notifications/message", "params": []}), 0)]
+    #[case(json!({"id": null, "method": "ping"}), 1)]
+    #[case(json!({"id": {"n": 1}, "method": "ping"}), 1)]
+    #[case(json!({"id": 1.5, "method": "ping"}), 1)]
+    #[case(json!({"id": 1, "method": 5}), 1)]
+    #[case(json!({"id": 1, "method": "roots/list", "params": []}), 1)]
+    #[case(json!({"id": 1, "method": SAMPLING}), 1)]
+    #[case(json!({"id": 1, "method": SAMPLING, "params": {"messages": "hi", "maxTokens": 9}}), 1)]
+    #[case(json!({"id": 1, "method": SAMPLING, "params": {"messages": [], "maxTokens": 9}}), 0)]
+    #[case(json!({"id": 1, "method": SAMPLING, "params": {"messages": [{"role": "user"}], "maxTokens": 9}}), 1)]
+    fn requests_of_the_device_have_the_form_of_requests(
+        #[case] request: Value,
+        #[case] findings: usize,
+    ) {
+        let mut sink = Sink::default();
+        judge_request(request.as_object().expect("an object"), 1, &mut sink);
         assert_eq!(sink.found.len(), findings);
     }
 

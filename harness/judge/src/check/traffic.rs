@@ -24,8 +24,8 @@ impl Judge {
             // What the device makes of an answer to its own request is its own affair.
             return;
         }
-        self.closings.sent(entry.seq, frame);
         let duty = Duty::of(frame);
+        self.closings.sent(entry.seq, frame, &duty);
         self.duty = duty.clone();
         if let Some(session) = &duty.ends_session {
             self.link.goodbye(Some(session));
@@ -159,6 +159,7 @@ impl Judge {
                 self.notified |= !payload.contains_key("id");
                 message::judge_device_call(seq, payload, &mut self.sink);
                 self.claims.notified(payload, &self.pending, seq, &mut self.sink);
+                own::judge_request(payload, seq, &mut self.sink);
                 self.reply = outbound::reply(payload);
                 if self.reply.is_some() { Seen::Asked } else { Seen::Other }
             }

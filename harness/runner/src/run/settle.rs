@@ -159,7 +159,8 @@ impl Session {
             }
             let still = match self.settling.is_hurried || expected(&self.settling, &shown) {
                 true => (self.settling.slowest() * 2).min(STILL),
-                false => STILL,
+                // A step of one may take as long as a fade over the whole range.
+                false => STILL.max(self.settling.slowest() * 3 / 2),
             };
             let stands_still = asked.saturating_duration_since(still_since) >= still;
             if stands_still || began.elapsed() >= LONGEST {
