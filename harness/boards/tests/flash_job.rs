@@ -128,9 +128,23 @@ fn settings_without_a_place_are_refused() {
     let mut garbage = merged();
     garbage[0x8000..0x8c00].fill(0x55);
     assert!(job(&garbage).contains("no partition table at 0x8000"));
+    let mut endless = merged();
+    // The size of the first partition, `nvs`.
+    endless[0x8008..0x800c].fill(0xff);
+    assert!(job(&endless).contains("beyond any flash memory"), "{}", job(&endless));
     let parts = vec![FlashSegment { name: "app".into(), offset: 0x1_0000, bytes: pattern(100) }];
     let error = FlashJob::parts(None, None, parts, Provision::Settings(&settings)).unwrap_err();
     assert_eq!(error, JobError::Table(TableError::Missing));
+}
+
+#[test]
+fn types_and_flags_that_nobody_has_listed_are_the_firmwares_own() {
+    let settings = settings();
+    let mut image = merged();
+    // Of the second row: type, subtype, flags.
+    image[0x8022..0x8024].copy_from_slice(&[0x7f, 0xee]);
+    image[0x803c..0x8040].fill(0xff);
+    FlashJob::merged(None, None, &image, Provision::Settings(&settings)).unwrap();
 }
 
 #[test]
