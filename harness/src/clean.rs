@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use mcp_hil_args::CleanArgs;
 use mcp_hil_record::error::UserError;
+use mcp_hil_record::report::size;
 use mcp_hil_record::text::layout::count;
 
 /// A run that has ended.
@@ -60,17 +61,4 @@ fn runs(out: &Path) -> io::Result<Vec<Run>> {
         }
     }
     Ok(runs)
-}
-
-/// How many bytes the files of a folder have.
-fn size(folder: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        bytes += match entry.file_type()?.is_dir() {
-            true => size(&entry.path())?,
-            false => entry.metadata()?.len(),
-        };
-    }
-    Ok(bytes)
 }

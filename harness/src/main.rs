@@ -13,7 +13,7 @@ use mcp_hil_args as args;
 use mcp_hil_args::{
     BaselineCommand, Cli, Color, Command, FirmwareCommand, Format, GatewayArgs, MergeArgs,
     OutputArgs, PROFILES, ReplayArgs, ReviewArgs, RunArgs, SelfTestArgs, ServeArgs, SetupCommand,
-    Sut, from_profile,
+    SoakArgs, Sut, from_profile,
 };
 use mcp_hil_bench::{bridge, duts, firmware, flash, program, setup};
 use mcp_hil_core::catalogue::Catalogue;
@@ -34,6 +34,7 @@ use mcp_hil_report::{baseline, coverage, diff};
 use mcp_hil_runner::plan::Plan;
 use mcp_hil_runner::rack::{self, LaneFiles, Rack};
 use mcp_hil_runner::run;
+use mcp_hil_runner::soak::{self, Soak};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Init(_) => init::init(&program).map(print),
         Command::Run(args) => run_suite(&args),
+        Command::Soak(args) => soak(&args),
         Command::Replay(args) => replay(&args),
         Command::Gateway(args) => run_gateway(&args),
         Command::List(args) => explain::list(&args).map(print),
@@ -186,7 +188,7 @@ fn run_suite(args: &RunArgs) -> Result<u8, UserError> {
         match &job {
             Job::Device(plan) => (run::run(plan, &mut reporters, interrupt).await, false),
             Job::Devices(rack) => {
-                let files = lane_files(rack);
+                let files = lane_files(&rack.catalogue);
                 let end = rack::carry_out(rack, &files, &mut reporters, interrupt).await;
                 (end.summary, end.lost)
             }
@@ -216,9 +218,31 @@ fn job(args: &RunArgs) -> Result<Job, UserError> {
     })
 }
 
-/// The reports that each of several devices gets in its own folder.
-fn lane_files(rack: &Rack) -> LaneFiles {
-    let catalogue = rack.catalogue.clone();
+fn soak(args: &SoakArgs) -> Result<u8, UserError> {
+    let soak = Soak::new(args)?;
+    let plan = &soak.plan;
+    let runtime = runtime()?;
+    let output = &args.run.output;
+    let mut reporters = reporters(output, &plan.catalogue, &plan.folder)?;
+    mcp_hil_report::add_files(&mut reporters, &plan.catalogue, sources(output, &plan.folder));
+    let mut say = |line: &str| match output.format {
+        Format::Human => drop(print(format!("{line}\n"))),
+        Format::Json => mcp_hil_core::notice!("{line}"),
+    };
+    let files = lane_files(&plan.catalogue);
+    let end = runtime.block_on(async {
+        soak::carry_out(&soak, &files, &mut reporters, &mut say, interrupted()).await
+    });
+    runtime.shutdown_background();
+    Ok(match ending(&reporters, end.summary.exit) {
+        exit::CONFORMING if end.lost => exit::BENCH,
+        exit => exit,
+    })
+}
+
+/// The reports that each of several devices, or of several rounds, gets in its own folder.
+fn lane_files(catalogue: &Arc<Catalogue>) -> LaneFiles {
+    let catalogue = catalogue.clone();
     Arc::new(move |reporters, plan| {
         let sources = Sources { folder: plan.folder.clone(), compare: None };
         mcp_hil_report::add_files(reporters, &catalogue, sources);

@@ -7,7 +7,7 @@ use super::Cli;
 /// Headings, each with its commands in the order in which a newcomer needs them.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Begin", &["init"]),
-    ("Test devices", &["run", "list", "explain", "self-test"]),
+    ("Test devices", &["run", "soak", "list", "explain", "self-test"]),
     ("Work with results", &["replay", "diff", "merge", "coverage", "baseline", "review", "clean"]),
     ("Boards and emulators", &["duts", "doctor", "flash", "firmware", "setup"]),
     ("Play a role without testing", &["serve", "gateway", "native"]),

@@ -27,6 +27,7 @@ mod self_test;
 mod serve;
 mod setup;
 mod snapshots;
+mod soak;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +60,7 @@ pub use self_test::SelfTestArgs;
 pub use serve::{ServeArgs, Served};
 pub use setup::{Cores, SetupArgs, SetupCommand};
 pub use snapshots::Mode;
+pub use soak::SoakArgs;
 pub use values::argument;
 
 /// Plays the backend for an MCP device (xiaozhi family), judges every answer, and writes reports.
@@ -82,6 +84,8 @@ pub enum Command {
     Init(InitArgs),
     /// Run the suite against a device
     Run(Box<RunArgs>),
+    /// Repeat the suite for hours on a device that lives on
+    Soak(Box<SoakArgs>),
     /// Execute device_control messages from MQTT on a device
     Gateway(Box<GatewayArgs>),
     /// List the cases, or the requirements

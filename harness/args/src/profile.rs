@@ -29,8 +29,11 @@ const OPTION: &str = "profile";
 /// The command whose options these are.
 const RUN: &str = "run";
 
+/// The command that repeats what that does, with the same options.
+const SOAK: &str = "soak";
+
 /// What is to be typed behind `words`, the whole command line, so that the profiles in the file apply: nothing where
-/// they are of another command than `run`. `file` is the text of [`PROFILES`], where there is one.
+/// they are of another command than `run` and `soak`. `file` is the text of [`PROFILES`], where there is one.
 ///
 /// # Errors
 ///
@@ -40,7 +43,7 @@ pub fn from_profile(
     matches: &ArgMatches,
     file: Option<&str>,
 ) -> Result<Vec<OsString>, Problem> {
-    let Some((RUN, typed)) = matches.subcommand() else {
+    let Some((RUN | SOAK, typed)) = matches.subcommand() else {
         return Ok(Vec::new());
     };
     let Some(run) = command.find_subcommand(RUN) else {

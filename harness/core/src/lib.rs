@@ -37,6 +37,7 @@ pub mod conversation;
 pub mod gateway;
 pub mod identity;
 pub mod limits;
+pub mod memory;
 pub mod obligation;
 pub mod problem;
 pub mod schema;

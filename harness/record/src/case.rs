@@ -163,6 +163,43 @@ impl CaseReport {
         self
     }
 
+    /// How bad it is, from the best: known failures are not held against anybody.
+    fn badness(&self) -> u8 {
+        match self.verdict {
+            Verdict::NotApplicable => 0,
+            Verdict::Pass => 1,
+            Verdict::Fail if self.known => 2,
+            Verdict::Inconclusive => 3,
+            Verdict::Fail => 4,
+            Verdict::Error => 5,
+        }
+    }
+
+    /// Adds what was reported about the same case elsewhere, or another time. The worse verdict stands, and its evidence;
+    /// of two that are equally bad, this one.
+    pub fn join(&mut self, other: &Self) {
+        let better = match other.badness() > self.badness() {
+            true => std::mem::replace(self, other.clone()),
+            false => other.clone(),
+        };
+        self.took_us += better.took_us;
+        for finding in better.findings {
+            let same = |told: &Finding| {
+                (&told.requirement, &told.step, told.verdict)
+                    == (&finding.requirement, &finding.step, finding.verdict)
+            };
+            if !self.findings.iter().any(same) {
+                self.findings.push(finding);
+            }
+        }
+        for slug in better.exercised {
+            if !self.exercised.contains(&slug) {
+                self.exercised.push(slug);
+            }
+        }
+        self.exercised.sort();
+    }
+
     /// Lets the report of a run name its files from a folder that contains the run as `name`. What repro commands say
     /// of the run's folder, `before`, they say of `after`; nothing where that is empty.
     pub fn belongs_to(&mut self, name: &str, before: &str, after: &str) {

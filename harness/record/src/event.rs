@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::identity::Identity;
+use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::timing::Row;
 use serde::{Deserialize, Serialize};
 
@@ -235,6 +236,9 @@ pub struct Summary {
     /// How long each device (`dut/transport`) took for its answers, by kind of request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub timing: BTreeMap<String, Vec<Row>>,
+    /// The free memory that each device (`dut/transport`) told on its console, since it last started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory: BTreeMap<String, FreeMemory>,
     /// How often the run waited for an answer of each device (`dut/transport`) one after the other: answers to
     /// messages that were in flight together count once.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

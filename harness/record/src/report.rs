@@ -264,6 +264,23 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     done
 }
 
+/// How many bytes the files of a folder have.
+///
+/// # Errors
+///
+/// The folder, or one below it, cannot be read.
+pub fn size(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => size(&entry.path())?,
+            false => entry.metadata()?.len(),
+        };
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,5 @@
-//! Runs: arguments become a [`plan`], [`run`] carries it out, a [`rack`] several at once; [`snapshots`] compares what
+//! Runs: arguments become a [`plan`], [`run`] carries it out, a [`rack`] several at once, a [`soak`] again and
+//! again; [`snapshots`] compares what
 //! was said with what people have reviewed.
 
 pub mod plan;
@@ -7,4 +8,5 @@ pub mod random;
 pub mod run;
 pub mod secrets;
 pub mod snapshots;
+pub mod soak;
 pub mod suite;

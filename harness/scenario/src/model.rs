@@ -130,6 +130,8 @@ pub enum Linger {
     Quiet,
     /// Good requests follow one another.
     Busy,
+    /// One kind of request follows the other, each by itself for a while.
+    Each,
 }
 
 /// A frame to send, before variables are filled in.

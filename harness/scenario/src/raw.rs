@@ -70,7 +70,7 @@ pub(super) struct RawStep {
     /// Waits until an MQTT device sends PINGREQ.
     pub(super) keep_alive: Option<Nothing>,
     /// Stays connected for half of the time of `--linger`.
-    #[schemars(extend("enum" = ["quiet", "busy"]))]
+    #[schemars(extend("enum" = ["quiet", "busy", "each"]))]
     #[schemars(with = "Option<String>")]
     pub(super) linger: Option<Linger>,
     /// Listens to audio for so many milliseconds, or until the next packet (`next`).

@@ -79,6 +79,7 @@ fn action(out: &mut String, action: &Action, indent: usize) {
         Action::KeepAlive => out.push_str("keep_alive: {}\n"),
         Action::Linger(Linger::Quiet) => out.push_str("linger: quiet\n"),
         Action::Linger(Linger::Busy) => out.push_str("linger: busy\n"),
+        Action::Linger(Linger::Each) => out.push_str("linger: each\n"),
         Action::Audio { listen_ms: None } => out.push_str("audio: next\n"),
         Action::Audio { listen_ms: Some(ms) } => {
             let _ = writeln!(out, "audio: {ms}");

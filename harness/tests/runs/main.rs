@@ -18,3 +18,4 @@ mod patience;
 mod properties;
 mod replay;
 mod safety;
+mod soak;

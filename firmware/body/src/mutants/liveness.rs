@@ -43,6 +43,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
             let is_refusal = text.contains("\"error\":") || text.contains("\"isError\":true");
             leaked + if is_refusal { 256 } else { 0 }
         });
+    "memory-leak-status": "Each status call leaks 32 bytes, and the heartbeat shows it."
+        => heartbeat(|text, leaked, _| {
+            leaked + if text.contains(r#"{\"audio_speaker"#) { 32 } else { 0 }
+        });
     "reset-at-redial": "The device restarts whenever its connection is lost."
         => defect().disconnected(|hands| hands.act(Act::Restart));
     "watchdog-reset":

@@ -3,6 +3,8 @@
 mod reset;
 
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::memory::FreeMemory;
+use mcp_hil_core::obligation::Duty;
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 
@@ -238,9 +240,19 @@ impl Watch {
         }
     }
 
+    /// A message goes to the device: what its memory does next may come of it.
+    pub(crate) fn asked(&mut self, duty: &Duty) {
+        self.memory.asked(duty);
+    }
+
     /// Whether the console has told enough of the device's free memory to judge it.
     pub(crate) fn watches_memory(&self) -> bool {
         self.memory.is_watched()
+    }
+
+    /// The free memory that it has told since it started.
+    pub(crate) fn free_memory(&self) -> Option<FreeMemory> {
+        self.memory.seen()
     }
 
     /// Judges a line; returns whether it tells of a panic or a reset.

@@ -6,10 +6,13 @@
 //! fall not coming to rest.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::memory::FreeMemory;
+use mcp_hil_core::obligation::Duty;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::leak::Leaks;
 use super::sink::{Sink, evidence};
 
 /// Fewest readings since the device has started, before anything follows from them.
@@ -41,18 +44,34 @@ pub(super) struct Memory {
     watched: bool,
     /// Whether the fall was told: it goes on.
     told: bool,
+    /// All of them in short, and the entry of the latest.
+    seen: Option<FreeMemory>,
+    seq: u64,
+    leaks: Leaks,
 }
 
 impl Memory {
     /// The device has started: what it had before is gone.
     pub(super) fn restarted(&mut self) {
         self.readings.clear();
+        self.seen = None;
         self.told = false;
+        self.leaks.restarted();
+    }
+
+    /// A message goes to the device.
+    pub(super) fn asked(&mut self, duty: &Duty) {
+        self.leaks.asked(duty);
     }
 
     /// Whether it could be judged.
     pub(super) fn is_watched(&self) -> bool {
         self.watched
+    }
+
+    /// The readings since the device has started, in short.
+    pub(super) fn seen(&self) -> Option<FreeMemory> {
+        self.seen
     }
 
     /// Judges a line of the console.
@@ -61,6 +80,12 @@ impl Memory {
         let Some(reading) = reading else {
             return;
         };
+        let first = FreeMemory { first: reading, lowest: reading, last: reading, readings: 0 };
+        let seen = self.seen.get_or_insert(first);
+        (seen.last, seen.lowest) = (reading, seen.lowest.min(reading));
+        seen.readings += 1;
+        self.seq = seq;
+        self.leaks.reading(reading);
         self.readings.push(reading);
         if self.readings.len() > MOST {
             let mut odd = false;
@@ -91,15 +116,20 @@ impl Memory {
         }
     }
 
-    pub(super) fn end_case(&self, sink: &mut Sink) {
+    pub(super) fn end_case(&mut self, sink: &mut Sink) {
+        self.leaks.end_case(self.seq, sink);
         if self.watched {
             sink.held(Id::LivenessMemory);
+            sink.held(Id::LivenessMemoryEach);
         }
     }
 }
 
 /// From which reading to which they have fallen, if each part lies below the one before it.
-fn fall(readings: &[u64]) -> Option<(u64, u64)> {
+pub(crate) fn fall(readings: &[u64]) -> Option<(u64, u64)> {
+    if readings.len() < FEWEST {
+        return None;
+    }
     // What does not fill a part is left out where it tells the least: at the beginning.
     let parts: Vec<&[u64]> =
         readings[readings.len() % PARTS..].chunks(readings.len() / PARTS).collect();

@@ -17,6 +17,7 @@ mod expectation;
 mod flight;
 mod handshake;
 mod kept;
+mod leak;
 mod listing;
 mod log;
 mod members;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::verdict::{Judgement, Outcome};
 use mcp_hil_scenario::Case;
@@ -59,7 +61,9 @@ pub use expectation::shows;
 pub use handshake::AUTHORIZED;
 pub use kept::KEPT;
 pub use log::{settings, view};
+pub(crate) use memory::fall as falls;
 pub use merged::{FailureSignature, Merged, in_order};
+pub(crate) use pace::growth as grows;
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,6 +301,11 @@ impl Judge {
         .into_iter()
         .filter(|(_, shown)| *shown)
         .map(|(name, _)| name.to_owned())
+    }
+
+    /// The free memory that the console has told since the device has started.
+    pub fn free_memory(&self) -> Option<FreeMemory> {
+        self.console.free_memory()
     }
 
     /// What is owed for the frame that was sent last.

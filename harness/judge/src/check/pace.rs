@@ -62,8 +62,8 @@ pub(super) fn judge(flat: &Flat<'_>, log: &CaseLog, sink: &mut Sink) {
     }
 }
 
-/// The medians of the parts, if the answers take longer and longer.
-fn growth(times: &[u64]) -> Option<[u64; PARTS]> {
+/// The medians of the parts, if the answers take longer and longer. Times are microseconds.
+pub(crate) fn growth(times: &[u64]) -> Option<[u64; PARTS]> {
     if times.len() < FEWEST {
         return None;
     }

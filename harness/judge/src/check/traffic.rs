@@ -27,6 +27,7 @@ impl Judge {
         let duty = Duty::of(frame);
         self.closings.sent(entry.seq, frame, &duty);
         self.duty = duty.clone();
+        self.console.asked(&duty);
         if let Some(session) = &duty.ends_session {
             self.link.goodbye(Some(session));
         }

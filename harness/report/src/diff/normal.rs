@@ -47,7 +47,7 @@ static TEXTS: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
 });
 
 /// Members of JSON objects that hold a time, or the place of an entry among those of other threads.
-const TIMES: [&str; 5] = ["at_us", "seq", "took_us", "started", "timing"];
+const TIMES: [&str; 6] = ["at_us", "seq", "took_us", "started", "timing", "memory"];
 
 /// Headers of a handshake that are random.
 const RANDOM: [&str; 1] = ["sec-websocket-key"];

@@ -1,7 +1,5 @@
 //! The reports of one device over one transport, of all parts.
 
-use mcp_hil_core::verdict::{Finding, Verdict};
-
 use mcp_hil_record::event::CaseReport;
 
 /// Brings reports in the order of `place`, and makes one of those of the same case: every part gets to
@@ -13,7 +11,7 @@ pub(super) fn join<'a>(
     let mut joined: Vec<CaseReport> = Vec::new();
     for report in reports {
         match joined.iter_mut().find(|known| known.case == report.case) {
-            Some(known) => add(known, report),
+            Some(known) => known.join(report),
             None => joined.push(report.clone()),
         }
     }
@@ -21,45 +19,10 @@ pub(super) fn join<'a>(
     joined
 }
 
-/// How bad a report is, from the best: known failures are not held against anybody.
-fn badness(report: &CaseReport) -> u8 {
-    match report.verdict {
-        Verdict::NotApplicable => 0,
-        Verdict::Pass => 1,
-        Verdict::Fail if report.known => 2,
-        Verdict::Inconclusive => 3,
-        Verdict::Fail => 4,
-        Verdict::Error => 5,
-    }
-}
-
-/// Adds what another part reported about the same case. The worse verdict stands, and its evidence.
-fn add(known: &mut CaseReport, other: &CaseReport) {
-    let (mut worse, better) = match badness(other) > badness(known) {
-        true => (other.clone(), known.clone()),
-        false => (known.clone(), other.clone()),
-    };
-    worse.took_us += better.took_us;
-    for finding in better.findings {
-        let same = |told: &Finding| {
-            (&told.requirement, &told.step, told.verdict)
-                == (&finding.requirement, &finding.step, finding.verdict)
-        };
-        if !worse.findings.iter().any(same) {
-            worse.findings.push(finding);
-        }
-    }
-    for slug in better.exercised {
-        if !worse.exercised.contains(&slug) {
-            worse.exercised.push(slug);
-        }
-    }
-    worse.exercised.sort();
-    *known = worse;
-}
-
 #[cfg(test)]
 mod tests {
+    use mcp_hil_core::verdict::Verdict;
+
     use super::*;
 
     fn report(case: &str, verdict: Verdict, known: bool, exercised: &[&str]) -> CaseReport {

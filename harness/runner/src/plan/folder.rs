@@ -33,6 +33,23 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The plan of one of several rounds on the same device, below the folder of all; that is not made yet. What only a
+    /// device shows that was just started is left out unless it `starts` the device.
+    pub(crate) fn round(&self, name: &str, seed: u64, starts: bool) -> Self {
+        let mut plan = self.clone();
+        (plan.seed, plan.started, plan.run) = (seed, now(), name.to_owned());
+        plan.folder = self.folder.join(PART).join(name);
+        // Each would start the device, or compare what is new with every seed.
+        (plan.confirms, plan.snapshots, plan.limit) = (false, None, None);
+        if !starts {
+            plan.cases.retain(|case| !case.restarts());
+            plan.whole_suite = false;
+        }
+        plan
+    }
+}
+
 /// Where the folders of runs are that are part of another one.
 pub(crate) const PART: &str = "runs";
 

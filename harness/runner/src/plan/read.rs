@@ -96,6 +96,18 @@ impl Plan {
         Self::of(args, tests, dut)?.in_folder(&args.out)
     }
 
+    /// The same in a folder that is there already.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake in arguments or files; no device can be had.
+    pub(crate) fn at(args: &RunArgs, folder: &Path) -> Result<Self, UserError> {
+        let mut plan = Self::of(args, Tests::read(args)?, device(args)?)?;
+        plan.folder = folder.to_owned();
+        plan.run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(plan)
+    }
+
     /// The plan for one of several devices, which is named already; its folder is not made.
     ///
     /// # Errors

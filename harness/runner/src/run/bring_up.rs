@@ -277,7 +277,7 @@ impl Session {
             (SILICON, self.device.silicon),
             (LINGER, !self.terms.linger.is_zero()),
             (REINITIALIZE, repeats),
-            ("camera.untold", camera && !self.device.insists_on_vision),
+            ("camera.untold", camera && !self.device.insists_on_vision && !self.terms.lives_on),
         ];
         let claims = claims.into_iter().filter(|(_, claimed)| *claimed);
         facts.capabilities.extend(claims.map(|(name, _)| name.to_owned()));

@@ -255,7 +255,8 @@ impl Again<'_> {
             again.seed = plan.seed.wrapping_add(1);
         }
         let mut nobody = Reporters::new(std::io::sink());
-        let end = dut_run::run(&again, self.transport, &mut nobody, self.interrupt.clone()).await;
+        let interrupt = self.interrupt.clone();
+        let end = dut_run::run(&again, self.transport, &mut nobody, interrupt, None).await;
         let is_complete = end.error.is_none() && !end.interrupted;
         is_complete.then(|| causes(&end.cases))
     }

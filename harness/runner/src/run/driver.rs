@@ -96,6 +96,7 @@ impl<'a> Driver<'a> {
         }
         self.tally.timing(dut, transport, end.timing);
         self.tally.round_trips(dut, transport, end.round_trips);
+        self.tally.memory(dut, transport, end.memory);
         end.cases.into_iter().for_each(|case| self.case(case));
         self.end.interrupted |= end.interrupted;
         if let Some(error) = &end.error {

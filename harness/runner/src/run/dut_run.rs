@@ -1,12 +1,12 @@
 //! One device over one transport, from its start to its last case.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_boards::Target;
 use mcp_hil_core::capability::{Facts, SILICON};
+use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::timing::Row;
-use mcp_hil_core::transcript::{BRING_UP, CLOSE, Mark, TargetEvent, What, is_generated};
+use mcp_hil_core::transcript::{CLOSE, Mark, is_generated};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
 use mcp_hil_judge::compare;
@@ -16,16 +16,15 @@ use tokio::sync::watch;
 use super::RunError;
 use super::bug;
 use super::link::Dialing;
-use super::open::open;
+use super::open::{Kept, Living, open};
 use super::report::{CaseReports, spoilt};
 use super::session::{Exchange, Session};
-use super::start;
 use super::state::{PropertyRun, Silence};
 use super::surrogate::Surrogate;
 use crate::plan::Plan;
 use crate::random::Random;
 use mcp_hil_record::Reporters;
-use mcp_hil_record::event::{CaseReport, DutReady, Event};
+use mcp_hil_record::event::{CaseReport, Event};
 use mcp_hil_record::names::transcript_name;
 
 /// How many cases in a row may find no device before the rest is given up.
@@ -45,15 +44,6 @@ const SHORT_LOOK_MQTT: Duration = Duration::from_millis(700);
 
 /// How long a stopped run goes on for the device's settings.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
-
-/// An answer that takes longer makes the run long; people are told.
-const SLOW: Duration = Duration::from_millis(150);
-
-/// How many exchanges a case has on average, to tell how long a run will take.
-const EXCHANGES_PER_CASE: f64 = 9.0;
-
-/// How often a case waits on average where its messages are in flight together.
-const FLIGHTS_PER_CASE: f64 = 3.0;
 
 /// Why a case has no verdict that the user has stopped.
 pub(super) const STOPPED: &str = "the run was stopped during this case";
@@ -82,6 +72,8 @@ pub struct DutRunEnd {
     pub timing: Vec<Row>,
     /// How often an answer was waited for that no other one came with.
     pub round_trips: u64,
+    /// Its free memory, as its console told it.
+    pub memory: Option<FreeMemory>,
     /// Why it could not be carried out.
     pub error: Option<RunError>,
     /// Whether the user stopped it.
@@ -90,15 +82,21 @@ pub struct DutRunEnd {
     pub stopped: bool,
 }
 
-/// Runs all cases of the plan on its device, over one transport.
+/// Runs all cases of the plan on its device, over one transport. Where something is kept, the device is that of the run
+/// before, if it lives, and lives on for the next.
 pub(super) async fn run(
     plan: &Plan,
     transport: Transport,
     reporters: &mut Reporters<'_>,
     interrupt: watch::Receiver<bool>,
+    kept: Option<&mut Kept>,
 ) -> DutRunEnd {
     let mut end = DutRunEnd::default();
-    let mut session = match open(plan, transport, interrupt).await {
+    let (living, keeps) = match kept {
+        Some(kept) => (kept.living.take(), Some(&mut kept.living)),
+        None => (None, None),
+    };
+    let mut session = match open(plan, transport, interrupt, living).await {
         Ok(session) => session,
         Err(error) => {
             end.error = Some(error);
@@ -119,7 +117,7 @@ pub(super) async fn run(
     if let Some(surrogate) = dut_run.properties.surrogate.take() {
         surrogate.stop().await;
     }
-    dut_run.end(session, end).await
+    dut_run.end(session, end, keeps).await
 }
 
 /// A device over one transport, from its start to its end.
@@ -159,11 +157,25 @@ impl<'a, 'r> DutRun<'a, 'r> {
         }
     }
 
-    /// Ends the device, and completes what the run of it came to.
-    pub(super) async fn end(self, session: Session, mut end: DutRunEnd) -> DutRunEnd {
+    /// Ends the device, or leaves it for the next run, and completes what the run of it came to.
+    pub(super) async fn end(
+        self,
+        session: Session,
+        mut end: DutRunEnd,
+        keeps: Option<&mut Option<Living>>,
+    ) -> DutRunEnd {
         end.timing = session.conversation.timing().rows();
         end.round_trips = session.received.round_trips;
-        end.error = end.error.or(session.end().await);
+        end.memory = session.judge.free_memory();
+        let trouble = match keeps {
+            Some(keeps) if end.error.is_none() => {
+                let (living, trouble) = session.leave();
+                *keeps = Some(living);
+                trouble
+            }
+            _ => session.end().await,
+        };
+        end.error = end.error.or(trouble);
         end.firmware = self.case_reports.firmware().map(str::to_owned);
         end.cases = self.case_reports.into_cases();
         end
@@ -206,106 +218,6 @@ impl DutRun<'_, '_> {
                 .connection
                 .connected
                 .then(|| session.transcript.recorder.without_secrets(&session.device.facts));
-        }
-    }
-
-    /// Starts the device, waits until it is connected, and gets to know it.
-    pub(super) async fn bring_up(&mut self, session: &mut Session) -> Result<(), RunError> {
-        let began = Instant::now();
-        let case: Arc<str> = BRING_UP.into();
-        session.begin_case(&case);
-        let url = session.ports.endpoint.url();
-        let ota_url = session.ports.http.ota_url();
-        let invitation = start::invitation(self.plan, self.transport, &url, &ota_url);
-        if let Some(text) = invitation {
-            self.reporters.event(&Event::Notice { text });
-        }
-        session.target.start().await?;
-        let at: Arc<str> = "start".into();
-        session.enter(Some(&at), What::Target { event: TargetEvent::Started });
-        session.connect(&at, &mut self.dialing, self.plan.connect_deadline).await;
-        if session.is_interrupted() {
-            return Ok(());
-        }
-        if !session.connection.connected {
-            return self.not_connected(session, &url);
-        }
-        let mut known = session.get_to_know(&self.plan.dut.permission()).await;
-        if known.end == Exchange::Gone {
-            session.wait_for_exit().await;
-        }
-        if known.end != Exchange::Settled {
-            session.suspect_bench();
-        }
-        if known.end == Exchange::Gone || session.bench.taken {
-            // It was lost while it got known: once may be an accident, and tells little.
-            let again: Arc<str> = "again".into();
-            session.mark(&again, Mark::SecondAttempt);
-            if session.reconnect(&again, &mut self.dialing).await {
-                known = session.get_to_know(&self.plan.dut.permission()).await;
-            }
-        }
-        if let (Some(expected), Some((_, got))) = (self.plan.dut.version(), &known.server)
-            && expected != got
-        {
-            return Err(RunError::OtherFirmware {
-                expected: expected.to_owned(),
-                got: got.clone(),
-            });
-        }
-        let version = known.server.as_ref().map(|(_, version)| version.clone());
-        self.case_reports.told(version);
-        let mut report = self.blank(BRING_UP, "The device connects and answers", None);
-        report.took_us = micros(began);
-        self.reporters.event(&Event::DutReady(Box::new(DutReady {
-            dut: report.dut.clone(),
-            transport: report.transport.clone(),
-            server: session.transcript.recorder.without(known.server),
-            identity: session.transcript.recorder.without(session.device.identity.clone()),
-            facts: session.transcript.recorder.without_secrets(&session.device.facts),
-            took_us: report.took_us,
-        })));
-        if session.connection.link.is_none() {
-            self.dialing.wedged();
-        }
-        self.announce_pace(session);
-        if session.bench.taken || session.bench.trouble.is_some() {
-            // What it did not show then it may show in the next case.
-        } else if known.end == Exchange::Gone {
-            self.give_up("the connection was lost twice during bring-up");
-        } else if session.conversation.fence(false).is_none() {
-            self.give_up("the device answers neither initialize, nor tools/list, nor ping");
-        }
-        let outcome = session.end_case(None);
-        self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
-        Ok(())
-    }
-
-    pub(super) fn give_up(&mut self, why: &'static str) {
-        self.silence.dead = DEAD_CASES;
-        self.silence.why = why;
-    }
-
-    /// Tells how long the run will take, when the device is slow.
-    fn announce_pace(&mut self, session: &Session) {
-        let Some(latency) = session.conversation.median_latency() else {
-            return;
-        };
-        if latency > SLOW {
-            let (trips, together) = match session.flights.width() {
-                1 => (EXCHANGES_PER_CASE, String::new()),
-                number => (
-                    FLIGHTS_PER_CASE,
-                    format!(", and up to {number} requests in order that are in flight together"),
-                ),
-            };
-            let minutes = latency.as_secs_f64() * trips * self.plan.cases.len() as f64 / 60.0;
-            let text = format!(
-                "the device takes about {:.1} s to answer{together}: expect about {:.0} min",
-                latency.as_secs_f64(),
-                minutes.max(1.0),
-            );
-            self.reporters.event(&Event::Notice { text });
         }
     }
 

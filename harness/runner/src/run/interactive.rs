@@ -140,7 +140,7 @@ impl Interactive<'_> {
         let mut end = DutRunEnd::default();
         // Nobody is there to interrupt it but the end of the whole program.
         let (_never, interrupt) = watch::channel(false);
-        let mut session = match open(self.plan, self.transport, interrupt).await {
+        let mut session = match open(self.plan, self.transport, interrupt, None).await {
             Ok(session) => session,
             Err(error) => {
                 end.error = Some(error);
@@ -159,7 +159,7 @@ impl Interactive<'_> {
                 end.facts = Some(recorder.without_secrets(&session.device.facts));
             }
         }
-        dut_run.end(session, end).await
+        dut_run.end(session, end, None).await
     }
 
     async fn converse(

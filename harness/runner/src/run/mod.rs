@@ -1,7 +1,7 @@
 //! Carrying out a plan: devices are started, cases are run, entries are judged, events come out.
 //!
 //! `driver` says what every run says: that it begins, and what it comes to. `dut_run` runs one device over one
-//! transport, and `case_run` one case on it; `session` is its connection with everything that records and judges it, `exchange` one message and
+//! transport, `begin` gets it started and connected, and `case_run` one case on it; `session` is its connection with everything that records and judges it, `exchange` one message and
 //! its answer, `flight` several of them under way together (`flights` says how many, `together` does so with
 //! generated inputs), and `events` what comes to it; `bring_up` gets to know the device; `stimulus` carries out the steps
 //! of a scenario, and `ids` sees to it that no id comes twice in a session; `confirm` tries the repro commands before they
@@ -12,6 +12,7 @@
 //! `settle` reads the device's state when it stands still;
 //! `recover` brings a board back, and makes it dial; `unreached` tells of one that never does; `recorder` writes the transcripts; `report` turns judgements into reports.
 
+mod begin;
 mod bring_up;
 mod bug;
 mod case_run;
@@ -69,7 +70,7 @@ pub use case_run::is_retry;
 pub use driver::{Demands, Driver, RunEnd};
 pub use dut_run::DutRunEnd;
 pub use interactive::{Act, Interactive, Order, Say, Undone};
-pub use open::clock;
+pub use open::{Kept, clock};
 pub use recorder::Recorder;
 pub use report::{CaseReports, VerdictPolicy};
 use review::review;
@@ -129,6 +130,25 @@ pub async fn run(
     reporters: &mut Reporters<'_>,
     interrupt: watch::Receiver<bool>,
 ) -> Summary {
+    carry_out(plan, reporters, interrupt, None).await
+}
+
+/// The same on a device that lives on, and that may live already: what is kept of it goes from one run to the next.
+pub async fn run_on(
+    kept: &mut Kept,
+    plan: &Plan,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+) -> Summary {
+    carry_out(plan, reporters, interrupt, Some(kept)).await
+}
+
+async fn carry_out(
+    plan: &Plan,
+    reporters: &mut Reporters<'_>,
+    interrupt: watch::Receiver<bool>,
+    mut kept: Option<&mut Kept>,
+) -> Summary {
     let mut driver = begin(plan, reporters);
     notice_of_device(plan, reporters);
     if let Some(Err(why)) = &plan.symbols {
@@ -139,21 +159,19 @@ pub async fn run(
         notice_unreviewed(baseline, reporters);
     }
     // Held to the end: another run must not get the board between two transports.
-    let _turn = match turn::take(plan, reporters, interrupt.clone()).await {
-        Waited::Taken(turn) => Some(turn),
-        Waited::NotNeeded => None,
-        Waited::InVain(why) => {
-            driver.end.bench_error = Some(why.to_string());
-            None
+    let mut turn = kept.as_mut().and_then(|kept| kept.turn.take());
+    if turn.is_none() {
+        match turn::take(plan, reporters, interrupt.clone()).await {
+            Waited::Taken(taken) => turn = Some(taken),
+            Waited::NotNeeded => {}
+            Waited::InVain(why) => driver.end.bench_error = Some(why.to_string()),
+            Waited::Interrupted => driver.end.interrupted = true,
         }
-        Waited::Interrupted => {
-            driver.end.interrupted = true;
-            None
-        }
-    };
+    }
     for transport in &plan.transports {
         if driver.is_complete() && driver.end.stopped.is_none() {
-            let end = dut_run::run(plan, *transport, reporters, interrupt.clone()).await;
+            let kept = kept.as_deref_mut();
+            let end = dut_run::run(plan, *transport, reporters, interrupt.clone(), kept).await;
             if let Some(limit) = plan.limit.as_ref().filter(|_| end.stopped) {
                 driver.end.stopped = Some(limit.told());
             }
@@ -180,6 +198,9 @@ pub async fn run(
         }
         // Where no step asked for an answer there is nothing to tell.
         driver.end.answers = Some(answers).filter(|answers| *answers != Answers::default());
+    }
+    if let Some(kept) = kept {
+        kept.turn = turn;
     }
     driver.finish(reporters)
 }

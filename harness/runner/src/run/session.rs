@@ -133,11 +133,7 @@ impl Session {
     pub(super) async fn end(mut self) -> Option<RunError> {
         self.target.stop().await;
         drop(self.connection.link.take());
-        self.ports.endpoint.close().await;
-        self.ports.http.close().await;
-        if let Some(audio) = self.ports.audio.take() {
-            audio.close().await;
-        }
+        self.ports.close().await;
         self.transcript.recorder.flush();
         self.transcript.recorder.take_failure()
     }

@@ -27,6 +27,12 @@ struct Setting {
 pub(super) struct Settings(Vec<Setting>);
 
 impl Settings {
+    /// The calls that make each of them what it is: a tool and its arguments.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let calls = self.0.iter().flat_map(|setting| &setting.calls);
+        calls.map(|(tool, arguments)| (tool.as_str(), arguments))
+    }
+
     /// Whether one of them, by its place in the status, can be put back.
     pub(super) fn restores(&self, place: &str) -> bool {
         self.0.iter().flat_map(|setting| &setting.told).any(|(told, _)| told == place)

@@ -34,6 +34,17 @@ pub(super) struct Ports {
     pub(super) audio: Option<AudioSink>,
 }
 
+impl Ports {
+    /// Gives them back: when this returns, others can listen on them.
+    pub(super) async fn close(self) {
+        self.endpoint.close().await;
+        self.http.close().await;
+        if let Some(audio) = self.audio {
+            audio.close().await;
+        }
+    }
+}
+
 /// The connection of the device, or that it has none.
 #[derive(Default)]
 pub(super) struct Connection {
@@ -111,6 +122,8 @@ pub(super) struct Terms {
     pub(super) told: bool,
     /// Whether strangers can dial, too.
     pub(super) exposed: bool,
+    /// Whether the device runs already, since an earlier run of it.
+    pub(super) lives_on: bool,
     /// How long a run stays with it with nothing but good requests.
     pub(super) linger: Duration,
     /// Variables for scenarios that are known before the device is.
@@ -124,6 +137,7 @@ impl Default for Terms {
             offered_version: USUAL_BINARY_VERSION,
             told: false,
             exposed: false,
+            lives_on: false,
             linger: Duration::ZERO,
             variables: Vec::new(),
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::baseline::{Baseline, Seen, SeenCase, SeenDevice};
+use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::timing::Row;
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
@@ -128,6 +129,11 @@ impl<'a> Tally<'a> {
         if number > 0 {
             self.summary.round_trips.insert(dut_over(dut, transport), number);
         }
+    }
+
+    /// Takes note of the free memory that a device told over one transport.
+    pub(super) fn memory(&mut self, dut: &str, transport: &str, seen: Option<FreeMemory>) {
+        self.summary.memory.extend(seen.map(|seen| (dut_over(dut, transport), seen)));
     }
 
     /// The version that the device told over any transport.

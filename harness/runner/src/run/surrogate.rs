@@ -51,7 +51,8 @@ impl<'a, 'r> Surrogate<'a, 'r> {
             return None;
         }
         self.state = State::OfNoUse;
-        let opened = open(self.dut_run.plan, self.dut_run.transport, self.interrupt.clone()).await;
+        let (plan, transport) = (self.dut_run.plan, self.dut_run.transport);
+        let opened = open(plan, transport, self.interrupt.clone(), None).await;
         let mut session: Session = match opened {
             Ok(session) => session,
             Err(error) => return Some(error.to_string()),
