@@ -219,14 +219,13 @@ fn hold_to_the_largest_message(dut: &[&str], transport: &str) {
     for scenario in &scenarios {
         run = run.arg("--scenario").arg(scenario);
     }
-    run.end().exits(1);
+    let done = run.end();
 
     let report = place.report();
     let verdicts = report["cases"].as_array().unwrap().iter();
     let verdicts: Vec<_> = verdicts
         .map(|case| (case["case"].as_str().unwrap(), case["verdict"].as_str().unwrap()))
         .collect();
-    assert!(verdicts.contains(&("scenario/1-largest", "fail")), "{verdicts:?}");
     assert!(verdicts.contains(&("scenario/2-after", "pass")), "{verdicts:?}");
     let text = place.read("target/mcp-hil/latest/transcripts/scenario.1-largest.jsonl");
     let entries = read_jsonl(&text).expect("a transcript");
@@ -246,6 +245,12 @@ fn hold_to_the_largest_message(dut: &[&str], transport: &str) {
     } else {
         assert_eq!(ends.len(), 1, "{ends:?}");
     }
+    // To close in due form is a lawful refusal. A process that closes before it has read everything resets the
+    // connection, and its DISCONNECT may be lost with it.
+    let in_form = ends[0].contains("Close frame") || ends[0].contains("sent DISCONNECT");
+    let verdict = if in_form { "pass" } else { "fail" };
+    assert!(verdicts.contains(&("scenario/1-largest", verdict)), "{verdicts:?}, {ends:?}");
+    done.exits(if in_form { 0 } else { 1 });
 
     let console = place.read("target/mcp-hil/latest/console.log");
     assert!(console.contains("Message of 65536 bytes refused, at most 65535 are taken"));

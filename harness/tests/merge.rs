@@ -50,7 +50,7 @@ fn verdicts(report: &Value) -> BTreeMap<(String, String), (String, Vec<String>)>
 /// What must be the same of a whole run and a joined one.
 fn sums(report: &Value) -> Value {
     let mut summary = report["summary"].clone();
-    for member in ["took_us", "folder", "capabilities", "timing", "round_trips"] {
+    for member in ["took_us", "folder", "capabilities", "timing", "round_trips", "memory"] {
         summary.as_object_mut().unwrap().remove(member);
     }
     summary

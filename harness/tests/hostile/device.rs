@@ -262,7 +262,8 @@ async fn ask(socket: &mut Socket, session: &str) -> Result<(), Error> {
     for payload in [
         json!({"jsonrpc": "2.0", "method": "notifications/state_changed", "params": {}}),
         json!({"jsonrpc": "2.0", "id": "device-1", "method": "ping"}),
-        json!({"jsonrpc": "2.0", "id": "device-2", "method": "sampling/createMessage", "params": {}}),
+        json!({"jsonrpc": "2.0", "id": "device-2", "method": "sampling/createMessage",
+            "params": {"messages": [], "maxTokens": 1}}),
         json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}),
     ] {
         let envelope = json!({"session_id": session, "type": "mcp", "payload": payload});
