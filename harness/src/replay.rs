@@ -103,17 +103,14 @@ impl Replay {
         let demands = Demands { whole_suite, flaky_fails, ..Demands::default() };
         let mut driver = Driver::begin(started, policy, demands, self.folder.clone(), reporters);
         for dut_run in &self.dut_runs {
-            let (cases, facts) = self.judge(dut_run, &policy, reporters);
             // How long it was waited is no matter of judgement.
             let name = dut_over(&dut_run.dut, &dut_run.transport);
             let timing = recorded.timing.get(&name);
             let end = DutRunEnd {
-                cases,
-                facts,
                 firmware: self.firmware(dut_run),
                 timing: timing.cloned().unwrap_or_default(),
                 round_trips: recorded.round_trips.get(&name).copied().unwrap_or_default(),
-                ..DutRunEnd::default()
+                ..self.judge(dut_run, &policy, reporters)
             };
             driver.dut_run(&dut_run.dut, &dut_run.transport, end);
         }
@@ -135,16 +132,17 @@ impl Replay {
         driver.finish(reporters)
     }
 
+    /// What follows from the entries of a device alone.
     fn judge(
         &self,
         dut_run: &Recorded,
         policy: &VerdictPolicy<'_>,
         reporters: &mut Reporters<'_>,
-    ) -> (Vec<CaseReport>, Option<Facts>) {
+    ) -> DutRunEnd {
         if dut_run.target == GATEWAY {
             let (cases, facts) =
                 suite::judge_again(&self.record.cases, &dut_run.entries, policy, reporters);
-            return (cases, Some(facts));
+            return DutRunEnd { cases, facts: Some(facts), ..DutRunEnd::default() };
         }
         let scripts: BTreeMap<&str, &Case> =
             self.suite.cases.iter().map(|case| (&*case.id, case)).collect();
@@ -210,7 +208,8 @@ impl Replay {
         if let Some(facts) = &mut facts {
             facts.capabilities.extend(judge.late_capabilities());
         }
-        (case_reports.into_cases(), facts)
+        let (memory, cases) = (judge.free_memory(), case_reports.into_cases());
+        DutRunEnd { cases, facts, memory, ..DutRunEnd::default() }
     }
 
     /// The version that a device told over a transport.

@@ -54,14 +54,14 @@ fn generated_inputs_are_counted_and_mutants_can_be_left_out() {
     let done = place.hil(arguments.into_iter().chain(selection).chain(json)).end().exits(0);
     let events = events(&done);
     let names: Vec<&Value> = events.iter().map(|event| &event["name"]).collect();
-    assert_eq!(names[..2], ["good", "escapes"], "{done}");
-    // Both have all that any property needs. One goes through a table and gets four times as many, another has as many
+    assert_eq!(names[..3], ["good", "escapes", "goodbye-closes"], "{done}");
+    // They have all that any property needs. One goes through a table and gets four times as many, another has as many
     // inputs as kinds of commands, and gets twice as many.
     let inputs = 3 * (PROPERTIES.len() + 3 + 1);
-    assert!(events[..2].iter().all(|event| event["inputs"] == inputs), "{done}");
+    assert!(events[..3].iter().all(|event| event["inputs"] == inputs), "{done}");
     let end = last(&done);
-    assert_eq!((&end["mutants"], &end["harmless"]), (&0.into(), &2.into()));
-    assert_eq!(end["inputs"], 2 * inputs, "{done}");
+    assert_eq!((&end["mutants"], &end["harmless"]), (&0.into(), &3.into()));
+    assert_eq!(end["inputs"], 3 * inputs, "{done}");
 }
 
 #[test]
