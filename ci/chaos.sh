@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-MCP_HIL_CHAOS=${1:-500} exec cargo test --quiet --locked --test hostile_mqtt whatever_a_peer_does -- --nocapture
+MCP_HIL_CHAOS=${1:-500} exec cargo test --quiet --locked --test chaos whatever_a_peer_does -- --nocapture

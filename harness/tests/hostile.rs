@@ -10,28 +10,11 @@ use device::{Way, play};
 use nix::sys::signal::Signal;
 use rstest::rstest;
 use serde_json::Value;
-use support::{Done, Place, native};
+use support::{Place, ended, native};
 
 /// A part of the suite that gets far enough for each misdeed.
 const SOME: [&str; 6] =
     ["--only", "list/pages", "--only", "ids/integers", "--only", "robustness/long-string"];
-
-/// What must hold of every run, whatever the device did. Gives the record.
-#[track_caller]
-fn ended(place: &Place, done: &Done, codes: &[i32]) -> Value {
-    let code = done.code.unwrap_or(-1);
-    assert!(codes.contains(&code), "expected {codes:?}\n{done}");
-    assert!(done.stdout.contains("Summary"), "no verdict\n{done}");
-    assert!(!done.stderr.contains("panicked"), "{done}");
-    let report = place.both_reports();
-    assert_eq!(report["summary"]["exit"], code, "{done}");
-    // What the run saw, a replay sees.
-    if report["summary"]["bench_error"].is_null() {
-        let replay = place.hil(["replay", "target/mcp-hil/latest"]).end();
-        assert_eq!(replay.code, done.code, "the replay: {replay}\nthe run: {done}");
-    }
-    report
-}
 
 #[rstest]
 #[case::good(Way::Good, &[0, 1], "PASS")]

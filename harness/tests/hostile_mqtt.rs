@@ -2,25 +2,20 @@
 
 #![cfg(not(feature = "hil"))]
 
-#[path = "hostile/chaos.rs"]
-mod chaos;
 #[path = "hostile/mqtt.rs"]
 mod mqtt;
 #[path = "hostile/packets.rs"]
 mod packets;
 mod support;
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
-use chaos::Wire;
 use mqtt::{Way, play};
 use nix::sys::stat::Mode;
 use rstest::rstest;
 use serde_json::Value;
-use support::{Done, Live, Place, native};
+use support::{Done, Live, Place, ended, native};
 
 /// Waits for MQTT devices of one token, and not for long.
 const WAIT: [&str; 13] = [
@@ -42,23 +37,6 @@ const WAIT: [&str; 13] = [
 /// A part of the suite that gets far enough for each misdeed.
 const SOME: [&str; 6] =
     ["--only", "list/pages", "--only", "ids/integers", "--only", "robustness/long-string"];
-
-/// What must hold of every run, whatever the device did. Gives the record.
-#[track_caller]
-fn ended(place: &Place, done: &Done, codes: &[i32]) -> Value {
-    let code = done.code.unwrap_or(-1);
-    assert!(codes.contains(&code), "expected {codes:?}\n{done}");
-    assert!(done.stdout.contains("Summary"), "no verdict\n{done}");
-    assert!(!done.stderr.contains("panicked"), "{done}");
-    let report = place.both_reports();
-    assert_eq!(report["summary"]["exit"], code, "{done}");
-    // What the run saw, a replay sees.
-    if report["summary"]["bench_error"].is_null() {
-        let replay = place.hil(["replay", "target/mcp-hil/latest"]).end();
-        assert_eq!(replay.code, done.code, "the replay: {replay}\nthe run: {done}");
-    }
-    report
-}
 
 /// Waits until the run says where a device must connect.
 fn address(run: &mut Live) -> String {
@@ -203,73 +181,4 @@ fn whatever_knocks_at_the_http_port_does_not_stop_the_run() {
     assert!(done.stdout.contains("PASS"), "{done}");
     let cases = report["cases"].as_array().unwrap();
     assert!(cases.len() >= 5, "{done}");
-}
-
-/// How long a run of so few cases may take with a peer that never does what it should, and how much memory.
-const CHAOS_S: u64 = 60;
-const CHAOS_KIB: u64 = 256 * 1024;
-
-/// What became of a run with a peer that misbehaves.
-struct Survived {
-    code: i32,
-    took: Duration,
-    most_kib: u64,
-}
-
-/// A run with the peer of a seed.
-fn with_chaos(seed: u64, wire: Wire) -> Survived {
-    let place = Place::new();
-    let began = Instant::now();
-    let over = match wire {
-        Wire::Mqtt => "mqtt",
-        Wire::WebSocket => "websocket",
-    };
-    let args = WAIT.iter().map(|&word| if word == "mqtt" { over } else { word });
-    let waits = ["--deadline", "0.2", "--connect-deadline", "3", "--inputs", "5", "--no-confirm"];
-    let some = ["--only", "list/pages", "--only", "ids/integers", "--only", "properties/json"];
-    let run = place.hil(args.chain(waits).chain(some)).start();
-    let mut run = run.within(Duration::from_secs(CHAOS_S));
-    let pid = run.pid;
-    let most = std::thread::spawn(move || most_kib(pid.as_raw()));
-    let at = match wire {
-        Wire::Mqtt => address(&mut run),
-        Wire::WebSocket => {
-            let url = run.url();
-            url.trim_start_matches("ws://").split('/').next().unwrap().to_owned()
-        }
-    };
-    let _peer = chaos::play(seed, wire, &at);
-    let done = run.end();
-    let report = ended(&place, &done, &[0, 1, 3]);
-    assert!(!report["cases"].as_array().unwrap().is_empty(), "seed {seed}: {done}");
-    Survived { code: done.code.unwrap(), took: began.elapsed(), most_kib: most.join().unwrap() }
-}
-
-/// The most memory that a process ever holds, as the kernel counts it, until it ends.
-fn most_kib(pid: i32) -> u64 {
-    let mut most = 0;
-    while let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
-        let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) else { break };
-        most = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    most
-}
-
-#[rstest]
-#[case::websocket(Wire::WebSocket)]
-#[case::mqtt(Wire::Mqtt)]
-fn whatever_a_peer_does_a_run_ends(#[case] wire: Wire) {
-    let seeds: u64 = std::env::var("MCP_HIL_CHAOS").map_or(3, |seeds| seeds.parse().unwrap());
-    let mut codes = BTreeMap::<i32, usize>::new();
-    let (mut slowest, mut largest) = (Duration::ZERO, 0);
-    for seed in 0..seeds {
-        let survived = with_chaos(seed, wire);
-        *codes.entry(survived.code).or_default() += 1;
-        slowest = slowest.max(survived.took);
-        largest = largest.max(survived.most_kib);
-        assert!(survived.most_kib < CHAOS_KIB, "seed {seed}: {} KiB", survived.most_kib);
-    }
-    let slowest = slowest.as_secs_f64();
-    println!("{wire:?}: {seeds} seeds, exits {codes:?}, at most {slowest:.1} s and {largest} KiB");
 }

@@ -6,6 +6,8 @@
 mod circles;
 #[path = "tidy/lengths.rs"]
 mod lengths;
+#[path = "tidy/licences.rs"]
+mod licences;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -346,6 +348,26 @@ fn nothing_is_left_undone_or_left_out() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// It panics where standard error is closed (`2>&1 | head`): `mcp_hil_core::notice!` does not.
+#[test]
+fn people_are_told_by_what_never_panics() {
+    // The console of a device, which the harness reads.
+    let others = ["firmware/native/src/lib.rs"];
+    // In two pieces, so that this file has none of them.
+    let unwanted = ["epri", "nt"].concat();
+    let writes = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        // The name of the macro, but not where it is spoken of.
+        text.contains(&format!("{unwanted}!(")) || text.contains(&format!("{unwanted}ln!("))
+    };
+    let wrong: Vec<String> = sources(".rs")
+        .iter()
+        .filter(|path| !is_test_file(path) && writes(path))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(wrong, others);
 }
 
 /// `cargo test --features hil` means the tests of devices. Those of the project would run for minutes before

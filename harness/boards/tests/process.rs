@@ -204,6 +204,18 @@ async fn input_is_as_long_as_every_pipe_takes() {
     assert!(error.to_string().contains("4096"), "{error}");
 }
 
+/// A shell that has started nothing is not at its end: it does the work, or has given its place to the program.
+#[rstest]
+#[case::one_command("exec sleep 1000")]
+#[case::a_child("sleep 1000; true")]
+#[tokio::test]
+async fn a_program_that_runs_is_not_about_to_end(#[case] command: &str) {
+    let mut process = started(&format!("echo ready; {command}")).await;
+    assert_eq!(next(&mut process).await, line("ready"));
+    assert!(process.is_running() && !process.is_ending());
+    process.stop().await;
+}
+
 #[tokio::test]
 async fn a_polite_stop_lets_the_program_finish() {
     let mut process =

@@ -5,6 +5,7 @@
 
 pub(crate) mod broker;
 mod emulated;
+mod ended;
 pub(crate) mod held;
 #[path = "../../boards/tests/missing/mod.rs"]
 pub(crate) mod missing;
@@ -23,6 +24,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 pub(crate) use emulated::{STOCK_QEMU, chip_image, qemu, virt_image};
+pub(crate) use ended::ended;
 
 /// No run of the program may take longer, on the slowest machine, unless its test says so.
 pub(crate) const LATEST: Duration = Duration::from_secs(240);

@@ -404,12 +404,13 @@ impl Follower {
     }
 }
 
-/// Whether all that a shell has started is on its way out: what is left to the shell is to tell of it.
+/// Whether all that a shell has started is on its way out: what is left to the shell is to tell of it. One that has
+/// started nothing does the work itself, or another program has taken its place (`exec`, and `sh -c` with one command).
 fn has_done_its_work(shell: u32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
     let Ok(children) = children else { return false };
-    let mut children = children.split_whitespace();
-    children.all(|child| child.parse().is_ok_and(is_exiting))
+    let mut children = children.split_whitespace().peekable();
+    children.peek().is_some() && children.all(|child| child.parse().is_ok_and(is_exiting))
 }
 
 /// Whether a process of a group is stopped by a signal, or by who traces it.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::mqtt::Playing;
+use super::dice::Dice;
+use super::http;
 use super::packets::{packet, string};
 
 /// What it speaks, as far as it speaks anything.
@@ -18,12 +19,18 @@ pub(crate) enum Wire {
     Mqtt,
 }
 
-/// Lets a peer of this seed loose on an address.
-pub(crate) fn play(seed: u64, wire: Wire, address: &str) -> Playing {
-    let over = Arc::new(AtomicBool::new(false));
-    let (seen, address) = (over.clone(), address.to_owned());
+/// Where it goes.
+pub(crate) struct Addresses {
+    /// For the protocol.
+    pub(crate) wire: String,
+    /// For configurations and pictures, where it is known.
+    pub(crate) http: Option<String>,
+}
+
+/// Lets a peer of this seed loose until it is over.
+pub(crate) fn play(seed: u64, wire: Wire, at: Addresses, over: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        let mut peer = Peer { dice: Dice(seed), wire, address, over: seen };
+        let mut peer = Peer { dice: Dice(seed), wire, at, over };
         while !peer.over.load(Ordering::Relaxed) {
             let ended = match peer.dice.roll(8) {
                 0 => peer.strangers(),
@@ -35,41 +42,18 @@ pub(crate) fn play(seed: u64, wire: Wire, address: &str) -> Playing {
             }
         }
     });
-    Playing(over)
-}
-
-/// Numbers that a seed decides (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.next() % sides
-    }
-
-    fn bytes(&mut self, most: u64) -> Vec<u8> {
-        let length = self.roll(most + 1);
-        (0..length).map(|_| self.next().to_le_bytes()[0]).collect()
-    }
 }
 
 struct Peer {
     dice: Dice,
     wire: Wire,
-    address: String,
+    at: Addresses,
     over: Arc<AtomicBool>,
 }
 
 impl Peer {
     fn dial(&self) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect(&self.address)?;
+        let stream = TcpStream::connect(&self.at.wire)?;
         stream.set_nodelay(true)?;
         // So that it sees when it is over, and never waits for one who does not read.
         stream.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -161,6 +145,11 @@ impl Peer {
 
     /// Something that no device does.
     fn misdeed(&mut self, stream: &mut TcpStream, udp: Option<&str>) -> io::Result<()> {
+        if let (Some(http), 0) = (&self.at.http, self.dice.roll(4)) {
+            // Whether that is refused, or nobody listens, the connection here goes on.
+            let _ = http::misdeed(&mut self.dice, http);
+            return Ok(());
+        }
         match self.dice.roll(12) {
             0 => Err(io::ErrorKind::ConnectionReset.into()),
             1 => {
