@@ -282,6 +282,30 @@ mod tests {
         assert_eq!(nvs.number("wifi", "max_tx_power"), Some(-4));
     }
 
+    /// Whatever wrote it made its checksum right, too.
+    #[test]
+    fn no_entry_with_a_right_checksum_ends_the_reader() {
+        for entry in 0..ENTRIES {
+            let start = FIRST_ENTRY + entry * ENTRY;
+            let Some(whole) = STOCK.get(start..start + ENTRY) else { break };
+            for (at, value) in
+                (0..ENTRY).flat_map(|at| [0, 1, 0x21, 0x42, 0x80, 0xff].map(|value| (at, value)))
+            {
+                let mut changed = whole.to_owned();
+                changed[at] = value;
+                let crc = crc32(&[&changed[..4], &changed[8..]].concat());
+                changed[4..8].copy_from_slice(&crc.to_le_bytes());
+                let mut page = STOCK.to_owned();
+                page[start..start + ENTRY].copy_from_slice(&changed);
+                // One entry may hide those behind it, or give its namespace another name; the page is read all the same.
+                assert!(
+                    !read(&partition(&[page])).namespaces.is_empty(),
+                    "entry {entry}, byte {at}: {value}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn empty_or_unreadable_flash_has_no_settings() {
         assert!(read(&partition(&[])).texts.is_empty());
