@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestRunner};
 
 /// How long all targets go on, in seconds; without it, each tries a few hundred inputs.
 const SECONDS: &str = "MCP_HIL_FUZZ";
@@ -129,18 +129,25 @@ pub(crate) fn tried<T: std::fmt::Debug>(
 ) {
     let seconds = std::env::var(SECONDS).ok().map(|text| text.parse::<f64>().expect(SECONDS));
     let time = seconds.map(|seconds| Duration::from_secs_f64(seconds) / TARGETS);
-    let persistence = FileFailurePersistence::WithSource("proptest-regressions");
-    let config = Config {
-        cases: INPUTS,
-        failure_persistence: Some(Box::new(persistence)),
-        source_file: Some(file!()),
-        max_shrink_iters: 2_000,
-        ..Config::default()
+    // A runner counts what it has tried, and tries no more than that: each time it is another one, of another seed.
+    let runner = |round: u64| {
+        let persistence = FileFailurePersistence::WithSource("proptest-regressions");
+        let config = Config::default();
+        TestRunner::new(Config {
+            cases: INPUTS,
+            failure_persistence: Some(Box::new(persistence)),
+            source_file: Some(file!()),
+            max_shrink_iters: 2_000,
+            rng_seed: match config.rng_seed {
+                RngSeed::Fixed(seed) => RngSeed::Fixed(seed.wrapping_add(round)),
+                RngSeed::Random => RngSeed::Random,
+            },
+            ..config
+        })
     };
-    let mut runner = TestRunner::new(config);
     let (began, number, slowest) = (Instant::now(), Cell::new(0_u64), Cell::new(Duration::ZERO));
-    loop {
-        let done = runner.run(&inputs, |input| {
+    for round in 0.. {
+        let done = runner(round).run(&inputs, |input| {
             let at = Instant::now();
             target(&input);
             number.set(number.get() + 1);
@@ -151,6 +158,7 @@ pub(crate) fn tried<T: std::fmt::Debug>(
         if let Err(error) = done {
             panic!("{name}: {error}");
         }
+        assert!(number.get() >= (round + 1) * u64::from(INPUTS), "{name}: the round tried nothing");
         if time.is_none_or(|time| began.elapsed() >= time) {
             break;
         }
