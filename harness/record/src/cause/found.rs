@@ -17,6 +17,12 @@ const TELLING: usize = 24;
 /// Error codes that JSON-RPC defines or reserves; others say what this device means by them.
 const DEFINED_CODES: std::ops::RangeInclusive<i64> = -32768..=-32100;
 
+/// How a finding begins about an answer that did not come.
+const SILENCE: [&str; 2] = ["no answer", "none, "];
+
+/// Methods that every device knows.
+const METHODS: [&str; 3] = ["initialize", "tools/call", "tools/list"];
+
 /// Requirements of which the first says why the second is broken, where both are broken in one run.
 const SAYS_WHY: [(RequirementId, RequirementId); 6] = [
     (RequirementId::InitializeVision, RequirementId::VisionAnswer),
@@ -71,25 +77,56 @@ impl<'a> Found<'a> {
 
     /// Whether both are evidence of one thing, without being about one message.
     pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.is_plainly_like(other) || self.changed_what_is_read_by(other)
+    }
+
+    /// The same, whatever was sent before them.
+    pub(super) fn is_plainly_like(&self, other: &Self) -> bool {
         self.differs_like(other)
             || self.names_the_same(other)
             || self.tells_the_same(other)
             || self.own_error().is_some_and(|error| other.own_error() == Some(error))
             || self.says_why(other)
-            || self.changed_what_is_read_by(other)
             || self.is_unseen() && other.is_unseen() && self.area() == other.area()
     }
 
     /// Whether it says why the other is broken.
     pub(super) fn says_why(&self, other: &Self) -> bool {
-        SAYS_WHY
-            .iter()
-            .any(|(why, what)| self.is(*why) && other.is(*what) || self.is(*what) && other.is(*why))
+        self.is_reason_of(other) || other.is_reason_of(self)
     }
 
     /// Whether it is the first of such a pair.
     pub(super) fn is_reason_of(&self, other: &Self) -> bool {
-        SAYS_WHY.iter().any(|(why, what)| self.is(*why) && other.is(*what))
+        // A device that needs `vision` leaves the initialize without it unanswered.
+        let is_unmet = || {
+            self.is(RequirementId::InitializeVisionOptional)
+                && other.is(RequirementId::JsonrpcAnswerRequired)
+                && other.kind().as_deref() == Some("initialize")
+        };
+        SAYS_WHY.iter().any(|(why, what)| self.is(*why) && other.is(*what)) || is_unmet()
+    }
+
+    /// Whether nothing came where something had to.
+    pub(super) fn is_silence(&self) -> bool {
+        SILENCE.iter().any(|text| self.finding.received.starts_with(text))
+    }
+
+    /// Whether all that it says is that an answer is missing.
+    pub(super) fn is_bare(&self) -> bool {
+        self.is(RequirementId::JsonrpcAnswerRequired)
+    }
+
+    /// The kind of the request that it is about: its method, or for all unknown ones the same. A device that ignores
+    /// unknown methods does not ignore calls for that reason.
+    pub(super) fn kind(&self) -> Option<String> {
+        let method = self.sent()?.get("method")?.as_str()?.to_owned();
+        Some(if METHODS.contains(&&*method) { method } else { String::new() })
+    }
+
+    /// The payload of what was sent.
+    fn sent(&self) -> Option<Value> {
+        let mut message: Value = serde_json::from_str(self.finding.sent.as_deref()?).ok()?;
+        Some(message.get_mut("payload").map(Value::take).unwrap_or(message))
     }
 
     /// Whether both are about one message: the same entry of a transcript, or the same step. Of generated inputs
@@ -118,6 +155,8 @@ impl<'a> Found<'a> {
         let received = |found: &Self| masked(&found.finding.received);
         let asked = self.request();
         self.expects_like(other)
+            && self.is_silence() == other.is_silence()
+            && !(self.is_bare() && other.is_bare() && self.kind() != other.kind())
             && (self.area() == other.area()
                 || asked.is_some() && asked == other.request() && received(self) == received(other))
     }
@@ -139,9 +178,8 @@ impl<'a> Found<'a> {
     /// settings is not what set them.
     fn request(&self) -> Option<(String, String)> {
         let sent = self.finding.sent.as_deref().filter(|_| !self.is_reading())?;
-        let message: Value = serde_json::from_str(sent).ok()?;
-        let method = message.get("payload").unwrap_or(&message).get("method")?.as_str()?;
-        Some((method.to_owned(), masked(sent)))
+        let method = self.sent()?.get("method")?.as_str()?.to_owned();
+        Some((method, masked(sent)))
     }
 
     /// Whether it is about what the status said of a setting.

@@ -74,12 +74,22 @@ impl<'a> Group<'a> {
         let alike = match found.finding.verdict {
             // Of what fell silent, the reason is the cause.
             Verdict::Inconclusive => first.finding.received == found.finding.received,
-            _ => first.finding.requirement == found.finding.requirement,
+            _ => {
+                let ask_alike = || first.kind() == found.kind();
+                first.finding.requirement == found.finding.requirement
+                    && first.is_silence() == found.is_silence()
+                    && first.is_reading() == found.is_reading()
+                    && (!self.is_bare_silence() || ask_alike())
+            }
         };
         alike
             && first.finding.verdict == found.finding.verdict
             && first.case.dut == found.case.dut
             && first.is_of_same_crash(found)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Found<'a>> + Clone {
+        self.found.iter().chain(&self.joined)
     }
 
     fn is_of(&self, ids: &[RequirementId]) -> bool {
@@ -88,7 +98,7 @@ impl<'a> Group<'a> {
 
     /// Whether all that it says is that answers are missing.
     fn is_bare_silence(&self) -> bool {
-        self.is_of(&[RequirementId::JsonrpcAnswerRequired])
+        self.found[0].is_bare()
     }
 
     fn is_unsolicited(&self) -> bool {
@@ -124,21 +134,10 @@ impl<'a> Group<'a> {
         (self.found[0].breaks_down(), scripts(&self.found), is_said, basis, self.found.len())
     }
 
-    /// What must be explained of it: the first in each script, because what comes after it may follow from it; all that
-    /// generated inputs show where no script does.
-    fn first_of_each(&self) -> Vec<&Found<'a>> {
-        let mut firsts: Vec<&Found<'a>> = Vec::new();
-        for one in self.found.iter().filter(|one| one.case.generated.is_none()) {
-            if !firsts.iter().any(|first| first.is_beside(one)) {
-                firsts.push(one);
-            }
-        }
-        if firsts.is_empty() { self.found.iter().collect() } else { firsts }
-    }
-
-    /// Whether all of another one follows from this.
-    pub(super) fn explains(&self, other: &Group<'_>) -> bool {
-        let all = || self.found.iter().chain(&self.joined);
+    /// Whether all of another one follows from this; where `even_readings`, also because what went wrong here may have
+    /// changed a setting that is read there.
+    pub(super) fn explains(&self, other: &Group<'_>, even_readings: bool) -> bool {
+        let all = || self.all();
         if self.found[0].case.dut != other.found[0].case.dut {
             return false;
         }
@@ -178,18 +177,19 @@ impl<'a> Group<'a> {
         let is_common = scripts(all()) > SIMILAR * scripts(&other.found);
         let is_form = self.is_of(&FORMS) && other.is_of(&FORMS) && self.area() == other.area();
         let follows = |own: &Found<'_>, of: &Found<'_>| {
-            own.is_like(of)
+            own.is_plainly_like(of)
+                || even_readings && own.is_like(of)
                 || is_form && own.is_beside(of)
                 || similar && own.is_about(of)
                 || is_common && own.reads_like(of)
                 || own.is(RequirementId::JsonrpcInFlight) && own.is_beside(of)
                 || own.is(RequirementId::VolumeStatus) && of.is_reading()
         };
-        other.first_of_each().iter().all(|of| all().any(|own| follows(own, of)))
+        first_of_each(other.all()).iter().all(|of| all().any(|own| follows(own, of)))
     }
 
     /// Puts what tells most in front: what is most severe, and of that what says more than that a message of some kind
-    /// went wrong.
+    /// went wrong; of a volume that never changes, that it cannot be set.
     pub(super) fn led_by_the_clearest(mut self) -> Self {
         let first = self.found[0];
         let says_more = |one: &&Found<'_>| {
@@ -201,7 +201,9 @@ impl<'a> Group<'a> {
         let is_everywhere = |slug: &str| {
             let mut own = self.joined.iter().filter(|one| one.finding.requirement == slug);
             scripts(&self.found) > 0
-                && self.first_of_each().iter().all(|of| own.by_ref().any(|one| one.is_about(of)))
+                && first_of_each(self.found.iter())
+                    .iter()
+                    .all(|of| own.by_ref().any(|one| one.is_about(of)))
         };
         let clearer = self.joined.iter().find(|&one| {
             let (own, level) = (first.finding.level, one.finding.level);
@@ -209,6 +211,7 @@ impl<'a> Group<'a> {
             one.finding.verdict == first.finding.verdict
                 && !one.breaks_down()
                 && (one.is_reason_of(&first)
+                    || one.is(RequirementId::VolumeSet) && one.reads_like(&first)
                     || self.is_of(&GENERAL)
                         && says_more(&one)
                         && (is_must || level == own)
@@ -224,6 +227,20 @@ impl<'a> Group<'a> {
         }
         self
     }
+}
+
+/// What must be explained of findings: the first in each script, because what comes after it may follow from it; all
+/// that generated inputs show where no script does.
+fn first_of_each<'b, 'a: 'b>(
+    of: impl Iterator<Item = &'b Found<'a>> + Clone,
+) -> Vec<&'b Found<'a>> {
+    let mut firsts: Vec<&Found<'a>> = Vec::new();
+    for one in of.clone().filter(|one| one.case.generated.is_none()) {
+        if !firsts.iter().any(|first| first.is_beside(one)) {
+            firsts.push(one);
+        }
+    }
+    if firsts.is_empty() { of.collect() } else { firsts }
 }
 
 /// In how many scripts findings show; one may show them often.

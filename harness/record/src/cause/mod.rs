@@ -150,6 +150,15 @@ pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
         }
     }
     groups.sort_by_key(Group::rank);
+    // A setting that never changes is a thing of its own, and not what each failure before a reading has changed.
+    let groups = join(join(groups, false), true);
+    let mut told: Vec<Group<'_>> = groups.into_iter().map(Group::led_by_the_clearest).collect();
+    told.sort_by_key(Group::rank);
+    told.into_iter().map(cause).collect()
+}
+
+/// Joins groups to those that explain them.
+fn join(groups: Vec<Group<'_>>, even_readings: bool) -> Vec<Group<'_>> {
     // The one that shows most explains the others.
     let mut by_size: Vec<usize> = (0..groups.len()).collect();
     by_size.sort_by_key(|at| Reverse(groups[*at].size()));
@@ -158,16 +167,15 @@ pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
         let Some(mut group) = groups[*at].take() else { continue };
         // What joins it may lead to more.
         while let Some(next) = by_size[rank + 1..].iter().find_map(|other| {
-            let follows = groups[*other].as_ref().is_some_and(|other| group.explains(other));
+            let follows =
+                groups[*other].as_ref().is_some_and(|other| group.explains(other, even_readings));
             if follows { groups[*other].take() } else { None }
         }) {
-            group.joined.extend(next.found);
+            group.joined.extend(next.found.into_iter().chain(next.joined));
         }
-        groups[*at] = Some(group.led_by_the_clearest());
+        groups[*at] = Some(group);
     }
-    let mut told: Vec<Group<'_>> = groups.into_iter().flatten().collect();
-    told.sort_by_key(Group::rank);
-    told.into_iter().map(cause).collect()
+    groups.into_iter().flatten().collect()
 }
 
 /// Those of some requirements that nothing put to the test of which no cause says why: what is told of them.
@@ -429,6 +437,69 @@ mod tests {
         let first = sent(SET, finding("arguments.range", 4));
         assert_eq!(told(&[case("a/b", vec![first.clone(), reading(6)])]).len(), 1);
         assert_eq!(told(&[case("a/b", vec![reading(2), first])]).len(), 2);
+    }
+
+    /// What comes of a request for which nothing came, by two requirements.
+    fn ignored(slug: &str, message: &str, seq: u64) -> Vec<Finding> {
+        let silent = |slug, expected: &str, received: &str| {
+            let (expected, received) = (expected.into(), received.into());
+            sent(message, Finding { expected, received, ..finding(slug, seq) })
+        };
+        let bare =
+            silent("jsonrpc.answer-required", "an answer", "none, though a later one was answered");
+        if slug.is_empty() {
+            return vec![bare];
+        }
+        vec![bare, silent(slug, "a refusal", "no answer")]
+    }
+
+    #[test]
+    fn silence_about_methods_about_calls_and_a_refusal_that_is_missing_are_three_causes() {
+        let method = r#"{"id":7,"method":"no/such","params":{}}"#;
+        let call = |seq| ignored("call.unknown-tool-refused", SET, seq);
+        let taken =
+            sent(SET, Finding { expected: "a refusal".into(), ..finding("arguments.overflow", 5) });
+        let cases = [
+            case("a/b", [ignored("errors.method-not-found", method, 1), call(3)].concat()),
+            case("c/d", [ignored("errors.method-not-found", method, 1), call(3)].concat()),
+            case("e/f", ignored("errors.method-not-found", method, 1)),
+            case("g/h", ignored("arguments.missing", SET, 1)),
+            case("i/j", vec![taken]),
+        ];
+        let told = told(&cases);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert_eq!(told[0].0, "errors.method-not-found");
+        assert_eq!(told[1].1, ["arguments.missing", "call.unknown-tool-refused"]);
+        assert_eq!(told[2], of("arguments.overflow", &[], &["i/j"]));
+    }
+
+    #[test]
+    fn a_device_that_needs_vision_is_told_by_that() {
+        let bare = r#"{"id":1,"method":"initialize","params":{}}"#;
+        let optional = finding("initialize.vision-optional", 5);
+        let call = ignored("call.unknown-tool-refused", SET, 9);
+        let bring_up = [ignored("", bare, 1), vec![optional], call].concat();
+        let told = told(&[case("session/bring-up", bring_up)]);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told[0].0, "initialize.vision-optional");
+        assert_eq!(told[0].1, ["jsonrpc.answer-required"]);
+    }
+
+    #[test]
+    fn a_setting_that_never_changes_is_a_cause_beside_what_was_wrong_before_it_was_read() {
+        let reading =
+            |slug, seq| sent(READ, Finding { expected: "/json/n 5".into(), ..finding(slug, seq) });
+        let refused = || {
+            sent(SET, Finding { expected: "a refusal".into(), ..finding("volume.out-of-range", 4) })
+        };
+        let cases = [
+            case("a/b", vec![refused(), reading("volume.out-of-range", 6)]),
+            case("c/d", vec![refused(), reading("volume.out-of-range", 6)]),
+            case("e/f", vec![reading("volume.set", 2)]),
+        ];
+        let told = told(&cases);
+        let slugs: Vec<&str> = told.iter().map(|(slug, ..)| &**slug).collect();
+        assert_eq!(slugs, ["volume.out-of-range", "volume.set"], "{told:?}");
     }
 
     #[test]
