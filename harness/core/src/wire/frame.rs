@@ -3,7 +3,7 @@
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::limits::BINARY_BYTES_KEPT;
+use crate::limits::{BINARY_BYTES_KEPT, MAX_MESSAGE_BYTES};
 
 /// What crossed the link as one unit, in either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +92,13 @@ impl<'de> Deserialize<'de> for Frame {
             Stored::Text(text) => Self::Text(text.into_owned()),
             Stored::NotUtf8(hex) => Self::NotUtf8(bytes(&hex)?),
             Stored::Binary { length, hex } => {
-                let mut data = bytes(&hex)?;
-                data.resize(length, 0);
+                let kept = bytes(&hex)?;
+                if !(kept.len()..=MAX_MESSAGE_BYTES).contains(&length) {
+                    return Err(serde::de::Error::custom("no length of a binary frame"));
+                }
+                // Zeros that nobody reads take no memory: many lines may tell of long frames.
+                let mut data = vec![0; length];
+                data[..kept.len()].copy_from_slice(&kept);
                 Self::Binary(data)
             }
             Stored::Ping(hex) => Self::Ping(bytes(&hex)?),
@@ -134,6 +139,16 @@ mod tests {
             let line = serde_json::to_string(&frame).unwrap();
             prop_assert!(!line.contains('\n'));
             prop_assert_eq!(serde_json::from_str::<Frame>(&line).unwrap(), frame);
+        }
+    }
+
+    #[test]
+    fn a_length_that_no_frame_has_is_refused() {
+        let stored = |length: u64| format!(r#"{{"binary":{{"length":{length},"hex":"0102"}}}}"#);
+        let read = |length| serde_json::from_str::<Frame>(&stored(length));
+        assert_eq!(read(3).unwrap(), Frame::Binary(vec![1, 2, 0]));
+        for wrong in [1, MAX_MESSAGE_BYTES as u64 + 1, u64::MAX] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 
