@@ -35,7 +35,13 @@ pub struct SelfTestArgs {
     pub jobs: Option<u16>,
 
     /// Seed of all runs; with `--seeds`, the first one
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        env = "MCP_HIL_SEED",
+        hide_env_values = true
+    )]
     pub seed: u64,
 
     /// Try the device itself and each variation with this many seeds, and report those whose verdicts

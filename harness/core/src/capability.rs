@@ -22,7 +22,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 46] = [
+pub const ALL: [&str; 47] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -66,6 +66,7 @@ pub const ALL: [&str; 46] = [
     "echo",
     "claims",
     "progress",
+    "requests",
     "listen",
     SILICON,
     LINGER,

@@ -3,12 +3,14 @@
 //! No document has to tell what the answer is. Readings that change by themselves are compared by
 //! their kind only; text for people is not compared at all.
 
+use mcp_hil_core::capability::is_setting;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::arguments::value_of;
+use crate::context::{Argument, Context, Kind, Tool};
 use crate::json::{ID, any_order, blanks, request, spelled};
 use crate::parts::Parts;
 use crate::steps::StepExt as _;
@@ -106,12 +108,43 @@ fn requests(context: &Context) -> Vec<(Value, Same)> {
     if context.can("tools") {
         all.insert(1, (call(NO_TOOL, json!({"volume": 1})), Same::UserError));
     }
+    all.extend(several(context).map(|(tool, arguments)| (call(tool, arguments), Same::Success)));
     let mut readers = context.tools().iter();
     let reader = readers.find(|tool| tool.arguments.is_empty() && tool.name.contains(".get_"));
     if let Some(tool) = reader.filter(|_| context.can("nullary")) {
         all.push((call(&tool.name, json!({})), Same::Success));
     }
     all
+}
+
+/// A tool that sets or reads something by several arguments, with good values for all of them: taken by their places
+/// in another order, at least one is of another type or outside its range.
+fn several(context: &Context) -> Option<(&str, Value)> {
+    let is_such = |tool: &&Tool| {
+        let mut places = tool.arguments.iter().zip(tool.arguments.iter().rev());
+        let is_known = |one: &Argument| !matches!(one.kind, Kind::Other);
+        is_setting(&tool.name)
+            && tool.arguments.iter().all(is_known)
+            && places.any(|(this, other)| !takes(&this.kind, &value_of(&other.kind)))
+    };
+    let tool = context.tools().iter().find(is_such)?;
+    let values = tool.arguments.iter().map(|one| (one.name.clone(), value_of(&one.kind)));
+    Some((&tool.name, Value::Object(values.collect())))
+}
+
+/// Whether a value is one of a kind.
+fn takes(kind: &Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Integer { minimum, maximum } => value.as_i64().is_some_and(|value| {
+            minimum.is_none_or(|low| low <= value) && maximum.is_none_or(|high| value <= high)
+        }),
+        Kind::Boolean => value.is_boolean(),
+        Kind::Text { choices } => {
+            let text = value.as_str();
+            text.is_some_and(|text| choices.is_empty() || choices.iter().any(|one| one == text))
+        }
+        Kind::Other => true,
+    }
 }
 
 /// A request and its variation, which is judged by what the plain one got: a wrong answer that both get is no

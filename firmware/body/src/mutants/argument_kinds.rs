@@ -10,6 +10,19 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => with_extra(None);
     "argument-extra-panics": "A call with an unknown argument overruns a table."
         => with_extra(Some(Act::Panic));
+    "argument-by-place": "Where all arguments are given, they are taken by their places and not by their names."
+        => defect().on_call(|params, hands| {
+            let Some(tool) = hands.tool_of(params) else { return };
+            if let Some(Value::Object(arguments)) = params.get_mut("arguments")
+                && arguments.len() == tool.properties.len()
+                && tool.properties.iter().all(|known| arguments.contains_key(known.name))
+            {
+                let values: Vec<Value> = arguments.values().cloned().collect();
+                for (property, value) in tool.properties.iter().zip(values) {
+                    arguments.insert(property.name.to_string(), value);
+                }
+            }
+        });
     "argument-default-required": "An argument with a default is treated as required."
         => defect().on_method("tools/call", |payload, hands| {
             let params = get(payload, "params");

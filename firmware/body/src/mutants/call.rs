@@ -41,6 +41,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => picture(|| json!({"type": "image", "mimeType": "image/png", "data": [105, 0]}));
     "call-image-not-base64": "Results carry a picture as bytes in hexadecimal, with blanks and colons."
         => picture(|| json!({"type": "image", "data": "69:00 69:01", "mimeType": "image/png"}));
+    "call-resource-without-uri": "Results carry a resource without its uri."
+        => picture(|| json!({"type": "resource", "resource": {"text": "x", "mimeType": "text/plain"}}));
+    "call-resource-empty": "Results carry a resource of which only the uri is told."
+        => picture(|| json!({"type": "resource", "resource": {"uri": "file:///x"}}));
     "call-is-error-string": "isError is the string \"false\"."
         => results(|result| result["isError"] = json!("false"));
     "call-is-error-number": "isError is 0." => results(|result| result["isError"] = json!(0));

@@ -72,6 +72,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "mqtt-packet-reserved-type": "A packet of the reserved type 0 follows CONNECT."
         => tampered(|number, packet| followed_by(number == 1, packet, &[0x00, 0x00]));
+    "mqtt-subscribe-id-zero": "SUBSCRIBE has the packet id 0."
+        => tampered(|number, packet| followed_by(number == 1, packet, b"\x82\x06\0\0\0\x01a\0"));
+    "mqtt-unsubscribe-id-zero": "UNSUBSCRIBE has the packet id 0."
+        => tampered(|number, packet| followed_by(number == 1, packet, b"\xa2\x05\0\0\0\x01a"));
     "mqtt-dup-at-most-once": "Messages with QoS 0 have the flag of those that are sent again."
         => tampered(|_, packet| {
             let mut bytes = packet.to_vec();

@@ -16,6 +16,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "request-id-null": "A ping of the device has the id null." => asks(|| json!({"id": null, "method": "ping"}));
     "request-params-array": "The device asks for roots with an array as params."
         => asks(|| json!({"id": "device-1", "method": "roots/list", "params": []}));
+    "request-id-again": "Each ping of the device has the id 1." => {
+        let mut count = 0;
+        calls().with_answer_by(move |_, hands| {
+            count += 1;
+            if count % 2 == 0 {
+                hands.send_payload(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+            }
+        })
+    };
     "notification-answered": "Every message without id is answered with id null."
         => without_id(|_| true, acknowledge);
     "id-less-call-carried-out":
@@ -170,6 +179,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 }));
             }
             Flow::Pass
+        });
+    "device-message-without-data": "A message for the log has no data."
+        => sent(|payload| {
+            payload["method"] = json!("notifications/message");
+            payload["params"] = json!({"level": "info", "message": "changed"});
+        });
+    "device-message-without-level": "A message for the log has no level."
+        => sent(|payload| {
+            payload["method"] = json!("notifications/message");
+            payload["params"] = json!({"data": "changed"});
         });
     "device-message-level-unknown": "A message for the log has a level that MCP does not know."
         => sent(|payload| {

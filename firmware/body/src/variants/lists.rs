@@ -18,6 +18,14 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => keeping(|tool| tool.name == SET);
     "no-tools": "The device has no tools." => keeping(|_| false);
     "no-user-tools": "The device has no user-only tools." => keeping(|tool| !tool.user_only);
+    "user-tools-never-listed":
+        "The device does not know `withUserTools`: its tools for users are in no list, and can be called."
+        => defect().on_method("tools/list", |payload, _| {
+            if let Some(params) = payload.get_mut("params") {
+                remove(params, "withUserTools");
+            }
+            Flow::Pass
+        });
     "no-camera": "The device has no camera."
         => keeping(|tool| !tool.name.starts_with("self.camera."));
     "stock-tools": "The device has the common tools of stock firmware, which fit in one page."

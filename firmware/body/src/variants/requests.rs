@@ -39,6 +39,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             drop_if(is_large)
         });
+    "large-dropped":
+        "Over MQTT a packet with more than 8,192 bytes of text overflows the buffer of the client, which drops the \
+         connection without DISCONNECT and connects again."
+        => defect().inbound(|inbound, hands| {
+            act_if(inbound.text.len() > 8192 && hands.over_mqtt(), Act::Disconnect, hands)
+        });
     "nul-dropped": "Text with U+0000 in a string is none that the parser takes: it is not answered."
         => defect().inbound(|inbound, _| drop_if(holds_nul(&inbound.text)));
     "nul-refused": "Text with U+0000 in a string is answered with -32700 and id null."

@@ -13,7 +13,7 @@ use rumqttc::mqttbytes::{
     Error as CodecError, QoS,
     v4::{
         Packet, PingResp, PubAck, PubComp, PubRec, Publish, SubAck, Subscribe, SubscribeReasonCode,
-        UnsubAck,
+        UnsubAck, Unsubscribe,
     },
 };
 use tokio::{
@@ -227,6 +227,11 @@ impl MqttLink {
 
     /// Does what a broker does with a packet.
     fn take(&mut self, (packet, bytes): (Packet, usize)) -> Result<(), LinkLost> {
+        if let Packet::Subscribe(Subscribe { pkid: 0, .. })
+        | Packet::Unsubscribe(Unsubscribe { pkid: 0, .. }) = &packet
+        {
+            return Err(broke(format!("{} with packet id 0", name(&packet))));
+        }
         match packet {
             Packet::Publish(publish) => self.message(publish, bytes),
             Packet::Subscribe(subscribe) => self.subscribed(&subscribe),

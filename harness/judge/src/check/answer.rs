@@ -193,7 +193,8 @@ fn judge_call(
     if let Some(content) = content {
         sink.test(Id::CallContentItems, content.iter().all(is_content), || {
             proof(
-                "content items of MCP: text with `text`; image or audio with base64 `data` and `mimeType`",
+                "content items of MCP: text with `text`; image or audio with base64 `data` and `mimeType`; \
+                 a resource with `uri` and `text` or base64 `blob`",
                 payload,
                 Some(open),
                 seq,
@@ -215,11 +216,20 @@ pub(crate) fn is_content(item: &Value) -> bool {
             let data = item.get("data").and_then(Value::as_str);
             data.is_some_and(|data| data.chars().all(is_base64)) && text("mimeType")
         }
-        Some("resource") => item.get("resource").is_some_and(Value::is_object),
+        Some("resource") => item.get("resource").is_some_and(is_resource),
         // Later revisions know more types.
         Some(_) => true,
         None => false,
     }
+}
+
+/// Whether an embedded resource says which one it is, and what it holds (schema: TextResourceContents,
+/// BlobResourceContents).
+fn is_resource(resource: &Value) -> bool {
+    let member = |name: &str| resource.get(name).and_then(Value::as_str);
+    let holds =
+        member("text").is_some() || member("blob").is_some_and(|blob| blob.chars().all(is_base64));
+    member("uri").is_some() && holds
 }
 
 /// Whether a character may stand in base64, of either alphabet, also where lines are broken.

@@ -1,8 +1,8 @@
 //! Connections that a device closes because of a message that it need not take.
 //!
 //! RFC 6455, section 7.4.1: code 1009 is for a message that is too big to process, 1007 for a text that is not UTF-8. MQTT
-//! 3.1.1, section 4.8: a client that has no room for a packet closes the connection. Who does so, comes back by itself
-//! and serves has refused the message, and nothing else.
+//! 3.1.1, section 4.8: a client that has no room for a packet closes the connection; it has no codes, and DISCONNECT
+//! before it is not asked for. Who does so, comes back by itself and serves has refused the message, and nothing else.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
@@ -90,7 +90,7 @@ impl Closings {
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
             (Transport::WebSocket, Ground::NotUtf8) => ended.code == Some(INVALID_DATA),
             (Transport::WebSocket, Ground::Goodbye) => true,
-            (Transport::Mqtt, Ground::TooBig) => ended.orderly,
+            (Transport::Mqtt, Ground::TooBig) => true,
             (Transport::Mqtt, Ground::NotUtf8 | Ground::Goodbye) => false,
         };
         self.is_open |= may;

@@ -28,6 +28,9 @@ const OF_TOOLS: [Id; 5] = [
     Id::ListRequiredDeclared,
 ];
 
+/// Well-known tools that stock firmware shows with `withUserTools` only.
+const USER_ONLY: [&str; 2] = ["self.get_system_info", "self.screen.get_info"];
+
 /// What the listings of a session have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
@@ -145,7 +148,7 @@ impl Lists {
         };
         if !HARMLESS.contains(&tool.as_str()) {
             self.takes_any_tool |= !self.listed.contains(tool);
-        } else if !self.takes_any_tool {
+        } else if !self.takes_any_tool && !self.may_hide(tool, known) {
             sink.test(Id::ListCallableListed, known.contains(tool), || {
                 evidence(
                     format!("`{tool}`, which can be called, in the list"),
@@ -154,6 +157,19 @@ impl Lists {
                 )
             });
         }
+    }
+
+    /// Whether a tool may be in no list: `withUserTools` is an extension, and who does not know it has no list to show a
+    /// tool for users in.
+    fn may_hide(&self, tool: &str, longest: &[String]) -> bool {
+        let told = matches!(self.boot.tools.get(tool), Some((_, true)));
+        (told || USER_ONLY.contains(&tool)) && !self.shows_more(longest)
+    }
+
+    /// Whether a list with `withUserTools` has more than the ordinary one.
+    fn shows_more(&self, names: &[String]) -> bool {
+        let ordinary = self.ordinary.as_deref().unwrap_or_default();
+        names.iter().any(|name| !ordinary.contains(name))
     }
 
     /// Judges the listings of a case as wholes.
@@ -279,7 +295,8 @@ impl Lists {
         let seq = listing.seq;
         for (tool, (added, user_only)) in &self.boot.tools {
             // What was added since could not be in the list.
-            if *user_only && !listing.with_user || *added > listing.began {
+            let is_shown = listing.with_user && self.shows_more(names);
+            if *user_only && !is_shown || *added > listing.began {
                 continue;
             }
             sink.test(Id::ListConsoleInventory, names.contains(tool), || {

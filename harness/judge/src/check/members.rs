@@ -179,11 +179,12 @@ impl Claims {
             }
             Some("notifications/message") => {
                 let level = member("level").and_then(Value::as_str);
-                let holds =
-                    member("level").is_none() || level.is_some_and(|level| LEVELS.contains(&level));
-                let holds = holds && member("logger").is_none_or(Value::is_string);
+                let holds = level.is_some_and(|level| LEVELS.contains(&level))
+                    && member("data").is_some()
+                    && member("logger").is_none_or(Value::is_string);
                 sink.test(Id::McpMemberTypes, holds, || {
-                    let expected = format!("level one of {}; logger a string", LEVELS.join(", "));
+                    let levels = LEVELS.join(", ");
+                    let expected = format!("level one of {levels}; data; logger a string");
                     evidence(expected, received(), seq)
                 });
             }

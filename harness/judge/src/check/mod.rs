@@ -162,6 +162,9 @@ pub struct Judge {
     vision: vision::Vision,
     channel: channel::Channel,
     notified: bool,
+    own_ids: own::OwnIds,
+    /// The device has sent a request of its own.
+    asks: bool,
     /// The case of the session in which the device fell silent first, and answered again after a restart.
     fell_silent: Option<Arc<str>>,
     /// What broke on the bench in this case.
@@ -295,6 +298,7 @@ impl Judge {
             ("echo", self.echoes.is_any()),
             ("claims", self.claims.has_more()),
             ("progress", self.claims.has_progress()),
+            ("requests", self.asks),
             ("listen", ["listen", "abort"].iter().any(|kind| self.kinds.contains(*kind))),
             ("console.boot", self.lists.saw_boot()),
         ]

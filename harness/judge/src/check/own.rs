@@ -1,5 +1,7 @@
 //! Checks on what a device sends by itself: the members of `listen` and `abort`, its requests, the framing of its audio.
 
+use std::collections::BTreeSet;
+
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::wire::{Frame, as_integer};
 use serde_json::{Map, Value};
@@ -11,6 +13,44 @@ const STATES: [&str; 3] = ["start", "stop", "detect"];
 
 /// Modes of `listen`.
 const MODES: [&str; 3] = ["auto", "manual", "realtime"];
+
+/// Most ids of the device's own requests that are remembered in a session.
+const IDS: usize = 1024;
+
+/// The ids that the device has given its own requests in a session.
+#[derive(Debug, Default)]
+pub(super) struct OwnIds(BTreeSet<String>);
+
+impl OwnIds {
+    /// Another session begins: with a connection, with a hello of the server, or with `initialize`.
+    pub(super) fn begin(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether the device ever asked something in this session.
+    pub(super) fn is_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// The device asks something: its id is none that it gave an earlier request (MCP 2024-11-05, basic/messages).
+    pub(super) fn asked(&mut self, payload: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        let is_good = |id: &&Value| id.is_string() || as_integer(id).is_some();
+        let Some(id) = payload.get("id").filter(is_good) else {
+            return;
+        };
+        let is_new = !self.0.contains(&id.to_string());
+        if self.0.len() < IDS {
+            self.0.insert(id.to_string());
+        }
+        sink.test(Id::McpOwnIds, is_new, || {
+            evidence(
+                format!("an id that no request of the device had before in this session, not {id}"),
+                Value::Object(payload.clone()).to_string(),
+                seq,
+            )
+        });
+    }
+}
 
 /// A message that is neither `mcp` nor hello came: its members are those that the document lists.
 pub(super) fn judge_members(envelope: &Map<String, Value>, seq: u64, sink: &mut Sink) {
@@ -154,6 +194,21 @@ mod tests {
         let mut sink = Sink::default();
         judge_request(request.as_object().expect("an object"), 1, &mut sink);
         assert_eq!(sink.found.len(), findings);
+    }
+
+    #[test]
+    fn ids_of_the_device_come_once_in_a_session() {
+        let mut sink = Sink::default();
+        let mut ids = OwnIds::default();
+        let mut ask = |ids: &mut OwnIds, request: Value| {
+            ids.asked(request.as_object().expect("an object"), 1, &mut sink);
+            std::mem::take(&mut sink.found).len()
+        };
+        let found = ["a", "b", "a"].map(|id| ask(&mut ids, json!({"id": id, "method": "ping"})));
+        assert_eq!(found, [0, 0, 1]);
+        assert_eq!(ask(&mut ids, json!({"id": null, "method": "ping"})), 0);
+        ids.begin();
+        assert_eq!(ask(&mut ids, json!({"id": "a", "method": "ping"})), 0);
     }
 
     #[rstest]

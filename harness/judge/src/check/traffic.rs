@@ -17,6 +17,7 @@ impl Judge {
     pub(super) fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
         if role == Role::Hello {
             self.link.server_hello(entry.seq, &mut self.sink);
+            self.own_ids.begin();
             self.channel.offered();
             return;
         }
@@ -68,6 +69,7 @@ impl Judge {
         }
         if legal && duty.method.as_deref() == Some("initialize") {
             self.link.initialize(entry.seq);
+            self.own_ids.begin();
         }
         let reused = self.enter(entry, duty, text);
         let used_twice = reused.is_some_and(|earlier| {
@@ -161,6 +163,8 @@ impl Judge {
                 message::judge_device_call(seq, payload, &mut self.sink);
                 self.claims.notified(payload, &self.pending, seq, &mut self.sink);
                 own::judge_request(payload, seq, &mut self.sink);
+                self.own_ids.asked(payload, seq, &mut self.sink);
+                self.asks |= self.own_ids.is_any();
                 self.reply = outbound::reply(payload);
                 if self.reply.is_some() { Seen::Asked } else { Seen::Other }
             }

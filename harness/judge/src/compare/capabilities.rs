@@ -161,6 +161,7 @@ mod tests {
         "echo",
         "claims",
         "progress",
+        "requests",
         "listen",
     ];
 
