@@ -49,6 +49,8 @@ impl Defect {
                 watch_fragments: self.link.watch_fragments || inner.link.watch_fragments,
                 drop_closes: self.link.drop_closes || inner.link.drop_closes,
                 lingers: self.link.lingers || inner.link.lingers,
+                ends_at_pong: self.link.ends_at_pong || inner.link.ends_at_pong,
+                ends_at_reason: self.link.ends_at_reason || inner.link.ends_at_reason,
             },
             boot_ms: self.boot_ms + inner.boot_ms,
         }

@@ -136,6 +136,10 @@ pub struct LinkOptions {
     pub drop_closes: bool,
     /// After a Close frame of the server, leave the connection as it is until the server ends it.
     pub lingers: bool,
+    /// End the connection when a pong comes.
+    pub ends_at_pong: bool,
+    /// End the connection without a word when a Close frame with a reason comes.
+    pub ends_at_reason: bool,
 }
 
 /// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT

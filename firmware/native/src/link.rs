@@ -31,8 +31,8 @@ const BUFFER: usize = 8 << 10;
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: WebSocket<FrameStream>,
-    /// What a Close frame of the server leads to: nothing, when set.
-    lingers: bool,
+    /// What is wrong below the messages.
+    options: LinkOptions,
     /// The server has said goodbye, and the connection is left as it is.
     forsaken: bool,
 }
@@ -80,7 +80,7 @@ impl Link {
         if options.drop_closes {
             socket.get_mut().drop_closes();
         }
-        Ok(Link { socket, lingers: options.lingers, forsaken: false })
+        Ok(Link { socket, options, forsaken: false })
     }
 
     /// Waits for the next event, `timeout` at most.
@@ -107,11 +107,17 @@ impl Link {
                 self.socket.get_mut().next_was_fragmented();
                 Event::Binary(bytes.to_vec())
             }
+            Ok(Message::Pong(_)) if self.options.ends_at_pong => Event::Closed,
+            Ok(Message::Close(Some(frame)))
+                if self.options.ends_at_reason && !frame.reason.is_empty() =>
+            {
+                Event::Closed
+            }
             Ok(Message::Close(_)) => {
                 // The library has put the answer by. What the device wants to send next is refused, and would
                 // end the connection before that is out.
                 let _ = self.socket.flush();
-                self.forsaken = self.lingers;
+                self.forsaken = self.options.lingers;
                 Event::Nothing
             }
             Ok(_) => Event::Nothing,

@@ -66,7 +66,7 @@ impl Link {
                         break;
                     };
                     match received {
-                        Received::Close if options.lingers => {
+                        Received::Close { .. } if options.lingers => {
                             if !options.drop_closes {
                                 self.outgoing.extend(closing(noise));
                             }
@@ -160,8 +160,10 @@ fn event(
             }
             return None;
         }
-        Received::Close => {
-            if !options.drop_closes {
+        Received::Pong if options.ends_at_pong => Event::Closed,
+        Received::Pong => return None,
+        Received::Close { has_reason } => {
+            if !(options.drop_closes || has_reason && options.ends_at_reason) {
                 outgoing.extend(closing(noise));
             }
             Event::Closed

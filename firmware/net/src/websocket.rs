@@ -12,6 +12,9 @@ use crate::url::Url;
 
 /// Largest payload of a control frame in bytes (RFC 6455 section 5.5).
 pub(crate) const LONGEST_CONTROL: u64 = 125;
+
+/// Bytes of the code that a Close frame begins with (RFC 6455 section 5.5.1).
+const CODE_BYTES: usize = 2;
 /// Status of a close: a message is too big to be processed (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
 
@@ -95,8 +98,13 @@ pub(crate) enum Received {
     Binary(Vec<u8>),
     /// A ping to be answered.
     Ping(Vec<u8>),
+    /// A pong, which nothing answers.
+    Pong,
     /// The server closes the connection.
-    Close,
+    Close {
+        /// It says why.
+        has_reason: bool,
+    },
     /// A message of so many bytes was announced, for which there is no memory.
     TooLarge(u64),
     /// What came is no WebSocket.
@@ -207,11 +215,11 @@ impl Decoder {
             FrameType::Ping => Some(Received::Ping(mem::take(&mut self.control))),
             FrameType::Pong => {
                 self.control.clear();
-                None
+                Some(Received::Pong)
             }
             FrameType::Close => {
                 self.is_over = true;
-                Some(Received::Close)
+                Some(Received::Close { has_reason: self.control.len() > CODE_BYTES })
             }
             FrameType::Text(true) | FrameType::Binary(true) => {
                 self.open = Some(kind);

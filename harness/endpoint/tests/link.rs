@@ -317,13 +317,13 @@ async fn receiving_can_be_cancelled_anywhere() {
 #[tokio::test]
 async fn a_goodbye_is_a_close_frame_and_its_answer_is_told() {
     let (mut link, mut client) = connected().await;
-    link.say_goodbye().await.unwrap();
+    link.say_goodbye("over").await.unwrap();
     client.send(Message::text("on its way")).await.unwrap();
     let close = timeout(LATEST, client.next()).await.unwrap();
     let Some(Ok(Message::Close(Some(close)))) = close else {
         panic!("a Close frame, got {close:?}");
     };
-    assert_eq!(close.code, CloseCode::Normal);
+    assert_eq!((close.code, close.reason.as_str()), (CloseCode::Normal, "over"));
     // The client's library has put its answer by.
     client.flush().await.unwrap();
     assert_eq!(recv(&mut link).await, Ok(Frame::Text("on its way".into())));
@@ -334,7 +334,7 @@ async fn a_goodbye_is_a_close_frame_and_its_answer_is_told() {
 #[tokio::test]
 async fn a_goodbye_that_nobody_answers_ends_as_tcp_does() {
     let (mut link, client) = connected_raw().await;
-    link.say_goodbye().await.unwrap();
+    link.say_goodbye("").await.unwrap();
     drop(client);
     let lost = recv(&mut link).await.unwrap_err();
     assert!(matches!(lost, LinkLost::Closed(_)), "{lost:?}");

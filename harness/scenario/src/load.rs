@@ -7,8 +7,8 @@ use super::expect::{self, expectations, requirement};
 use super::model::{Action, Case, Outgoing, Step};
 use super::places::Node;
 use super::raw::{
-    Next, Nothing, RawAudio, RawCall, RawCase, RawConfigure, RawDisconnect, RawList, RawNotify,
-    RawPing, RawRequest, RawStep,
+    Next, Nothing, RawAudio, RawCall, RawCase, RawClose, RawConfigure, RawDisconnect, RawList,
+    RawNotify, RawPing, RawRequest, RawStep,
 };
 use super::template::Scope;
 use super::wrong::Wrong;
@@ -166,6 +166,9 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
     })
 }
 
+/// Most bytes of the reason in a Close frame (RFC 6455, section 5.5): the code takes two.
+const MAX_REASON_BYTES: usize = 123;
+
 /// The messages that a step sends, each with the name of its member: one, unless it is written wrong.
 fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
     if let Some(hex) = &mut raw.binary {
@@ -180,10 +183,22 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         let what = format!("`binary: {hex}`: expected hexadecimal digits in pairs");
         return Err(Wrong::new(what).hint("write `binary: '00ff'`").inside("binary"));
     }
-    if let Some(RawPing { bytes: Some(bytes @ 126..) }) = raw.ping {
-        let what =
-            format!("`bytes: {bytes}`: expected at most 125, which a control frame may carry");
-        return Err(Wrong::new(what).hint("write `ping: {bytes: 125}`").inside("ping"));
+    for (name, control) in [("ping", &raw.ping), ("pong", &raw.pong)] {
+        if let Some(RawPing { bytes: Some(bytes @ 126..) }) = control {
+            let what =
+                format!("`bytes: {bytes}`: expected at most 125, which a control frame may carry");
+            let hint = format!("write `{name}: {{bytes: 125}}`");
+            return Err(Wrong::new(what).hint(hint).inside(name));
+        }
+    }
+    if let Some(RawClose { reason: Some(reason) }) = &raw.close
+        && reason.len() > MAX_REASON_BYTES
+    {
+        let what = format!(
+            "`reason` with {} bytes: expected at most {MAX_REASON_BYTES}, which a Close frame may carry",
+            reason.len()
+        );
+        return Err(Wrong::new(what).hint("write a shorter reason").inside("close"));
     }
     let request = |RawRequest { method, params, id }| Outgoing::Request { method, params, id };
     let notify = |RawNotify { method, params }| Outgoing::Notify { method, params };
@@ -200,6 +215,10 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         (
             "ping",
             raw.ping.take().map(|RawPing { bytes }| Outgoing::Ping(bytes.unwrap_or_default())),
+        ),
+        (
+            "pong",
+            raw.pong.take().map(|RawPing { bytes }| Outgoing::Pong(bytes.unwrap_or_default())),
         ),
     ];
     Ok(all.into_iter().filter_map(|(name, it)| Some((name, it?))).collect())
@@ -268,7 +287,12 @@ fn handling(raw: &mut RawStep) -> Result<Vec<(&'static str, Action)>, Wrong> {
             "configure",
             raw.configure.take().map(|RawConfigure { version }| Action::Configure { version }),
         ),
-        ("close", raw.close.take().map(|Nothing {}| Action::Close)),
+        (
+            "close",
+            raw.close
+                .take()
+                .map(|RawClose { reason }| Action::Close { reason: reason.unwrap_or_default() }),
+        ),
         ("keep_alive", raw.keep_alive.take().map(|Nothing {}| Action::KeepAlive)),
         ("linger", raw.linger.take().map(Action::Linger)),
         ("audio", raw.audio.take().map(audio)),

@@ -98,7 +98,10 @@ pub enum Action {
         version: u8,
     },
     /// Closes the connection with the word that the transport has for it, and waits for the device's.
-    Close,
+    Close {
+        /// Why, in words that the device may show to people; empty for none.
+        reason: String,
+    },
     /// Says nothing until the device sends what keeps its connection alive.
     KeepAlive,
     /// Keeps the connection for half of the time that a run lingers.
@@ -167,6 +170,8 @@ pub enum Outgoing {
     Binary(String),
     /// A WebSocket ping, with so many bytes of data at least.
     Ping(u8),
+    /// A WebSocket pong that answers no ping, with so many bytes of data at least.
+    Pong(u8),
 }
 
 /// What must hold of an answer, and the requirement that says so.

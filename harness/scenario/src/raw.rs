@@ -52,6 +52,8 @@ pub(super) struct RawStep {
     pub(super) binary: Option<String>,
     /// Sends a WebSocket ping.
     pub(super) ping: Option<RawPing>,
+    /// Sends a WebSocket pong that answers no ping.
+    pub(super) pong: Option<RawPing>,
     /// Sends tools/list, and follows all pages.
     pub(super) list: Option<RawList>,
     /// Sends steps back to back, then waits for all answers.
@@ -66,7 +68,7 @@ pub(super) struct RawStep {
     /// Offers another version of the binary framing, and restarts the device.
     pub(super) configure: Option<RawConfigure>,
     /// Sends a Close frame, and waits for the device's; the last step of a case.
-    pub(super) close: Option<Nothing>,
+    pub(super) close: Option<RawClose>,
     /// Waits until an MQTT device sends PINGREQ.
     pub(super) keep_alive: Option<Nothing>,
     /// Stays connected for half of the time of `--linger`.
@@ -116,6 +118,14 @@ pub(super) struct RawStep {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawClose {
+    /// The reason that stands behind the code.
+    #[schemars(length(max = 123))]
+    pub(super) reason: Option<String>,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

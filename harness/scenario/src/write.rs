@@ -75,7 +75,10 @@ fn action(out: &mut String, action: &Action, indent: usize) {
         Action::Configure { version } => {
             let _ = writeln!(out, "configure: {{version: {version}}}");
         }
-        Action::Close => out.push_str("close: {}\n"),
+        Action::Close { reason } if reason.is_empty() => out.push_str("close: {}\n"),
+        Action::Close { reason } => {
+            let _ = writeln!(out, "close: {{reason: {}}}", quoted(reason));
+        }
         Action::KeepAlive => out.push_str("keep_alive: {}\n"),
         Action::Linger(Linger::Quiet) => out.push_str("linger: quiet\n"),
         Action::Linger(Linger::Busy) => out.push_str("linger: busy\n"),
@@ -124,6 +127,8 @@ fn message(outgoing: &Outgoing) -> String {
         Outgoing::Binary(hex) => format!("binary: {}", text(hex)),
         Outgoing::Ping(0) => "ping: {}".to_owned(),
         Outgoing::Ping(bytes) => format!("ping: {{bytes: {bytes}}}"),
+        Outgoing::Pong(0) => "pong: {}".to_owned(),
+        Outgoing::Pong(bytes) => format!("pong: {{bytes: {bytes}}}"),
     }
 }
 
@@ -426,6 +431,7 @@ rules = ["xiaozhi"]
             )),
             Just(Outgoing::Status),
             (0..=125_u8).prop_map(Outgoing::Ping),
+            (0..=125_u8).prop_map(Outgoing::Pong),
         ]
     }
 
@@ -448,7 +454,7 @@ rules = ["xiaozhi"]
             1 => prop::option::of(0..1000_u64).prop_map(|listen_ms| Action::Audio { listen_ms }),
             1 => Just(Action::KeepAlive),
             1 => prop::sample::select(vec![Linger::Quiet, Linger::Busy]).prop_map(Action::Linger),
-            1 => Just(Action::Close),
+            1 => "[ -~]{0,40}".prop_map(|reason| Action::Close { reason }),
             1 => (1..=3u8).prop_map(|version| Action::Configure { version }),
             1 => Just(Action::Reboot),
         ];

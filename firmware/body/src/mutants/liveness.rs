@@ -128,6 +128,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "close-ignored":
         "After the server's Close frame the device leaves the connection as it is, as stock firmware does."
         => link(|options| (options.drop_closes, options.lingers) = (true, true));
+    "close-reason-unread":
+        "A Close frame of the server with a reason is taken for a broken one: it is not answered."
+        => link(|options| options.ends_at_reason = true);
+    "pong-disconnects": "A pong that answers no ping is taken for a fault of the server, and ends the connection."
+        => link(|options| options.ends_at_pong = true);
     "pong-missing": "WebSocket pings are not answered."
         => link(|options| options.drop_pongs = true);
     "pong-longest-missing": "WebSocket pings with 125 bytes of data, the most there may be, are not answered."

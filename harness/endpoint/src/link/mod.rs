@@ -177,15 +177,15 @@ impl Link {
         }
     }
 
-    /// Says goodbye as the protocol of the transport has it: a WebSocket Close frame with code 1000. What
+    /// Says goodbye as the protocol of the transport has it: a WebSocket Close frame with code 1000 and a reason. What
     /// the device says afterwards is still received, its own Close frame as [`LinkLost::Goodbye`]. Over
     /// MQTT, where a server has no such word, nothing is sent.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn say_goodbye(&mut self) -> Result<(), LinkLost> {
+    pub async fn say_goodbye(&mut self, reason: &str) -> Result<(), LinkLost> {
         match &mut self.wire {
-            Wire::WebSocket(link) => link.say_goodbye().await,
+            Wire::WebSocket(link) => link.say_goodbye(reason).await,
             Wire::Mqtt(_) | Wire::Broker(_) => Ok(()),
         }
     }

@@ -95,13 +95,13 @@ impl WebSocketLink {
         self.settle(sent)
     }
 
-    /// Sends a Close frame with code 1000 and flushes it (RFC 6455, section 5.5.1).
+    /// Sends a Close frame with code 1000, and a reason of at most 123 bytes, and flushes it (RFC 6455, section 5.5.1).
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub(crate) async fn say_goodbye(&mut self) -> Result<(), LinkLost> {
+    pub(crate) async fn say_goodbye(&mut self, reason: &str) -> Result<(), LinkLost> {
         self.ready()?;
-        let close = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
+        let close = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::from(reason) };
         let message = Message::Close(Some(close));
         let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
         self.settle(sent)

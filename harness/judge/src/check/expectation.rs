@@ -83,7 +83,7 @@ impl Judge<'_> {
             | Action::Disconnect { .. }
             | Action::Reboot
             | Action::Configure { .. }
-            | Action::Close
+            | Action::Close { .. }
             | Action::KeepAlive
             | Action::Audio { .. }
             | Action::Each { .. } => {}

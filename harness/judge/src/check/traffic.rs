@@ -157,17 +157,7 @@ impl Judge {
                 message::judge_version(seq, payload, &mut self.sink);
                 self.answer(seq, frame, payload)
             }
-            Payload::Notification(payload) | Payload::Request(payload) => {
-                message::judge_version(seq, payload, &mut self.sink);
-                self.notified |= !payload.contains_key("id");
-                message::judge_device_call(seq, payload, &mut self.sink);
-                self.claims.notified(payload, &self.pending, seq, &mut self.sink);
-                own::judge_request(payload, seq, &mut self.sink);
-                self.own_ids.asked(payload, seq, &mut self.sink);
-                self.asks |= self.own_ids.is_any();
-                self.reply = outbound::reply(payload);
-                if self.reply.is_some() { Seen::Asked } else { Seen::Other }
-            }
+            Payload::Notification(payload) | Payload::Request(payload) => self.asked(seq, payload),
             Payload::Batch(_) if self.batch_sent => Seen::Other,
             payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
                 self.sink.test(Id::EnvelopePayloadObject, false, || {
@@ -181,6 +171,19 @@ impl Judge {
                 recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
+    }
+
+    /// The device tells or asks something of its own.
+    fn asked(&mut self, seq: u64, payload: &Map<String, Value>) -> Seen {
+        message::judge_version(seq, payload, &mut self.sink);
+        self.notified |= !payload.contains_key("id");
+        message::judge_device_call(seq, payload, &mut self.sink);
+        self.claims.notified(payload, &self.pending, seq, &mut self.sink);
+        own::judge_request(payload, seq, &mut self.sink);
+        self.own_ids.asked(payload, seq, &mut self.sink);
+        self.asks |= self.own_ids.is_any();
+        self.reply = outbound::reply(payload);
+        if self.reply.is_some() { Seen::Asked } else { Seen::Other }
     }
 
     /// An answer that cannot be read still settles its request, so that nobody waits for it.

@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 17] = [
+    const NEVER: [&str; 18] = [
         "both-transports",
         "websocket",
         "mqtt",

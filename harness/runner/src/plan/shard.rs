@@ -56,7 +56,7 @@ fn cost(step: &Step) -> u64 {
         Action::Disconnect { after } => WAIT + all(after),
         Action::Reboot
         | Action::Configure { .. }
-        | Action::Close
+        | Action::Close { .. }
         | Action::KeepAlive
         | Action::Linger(_)
         | Action::Audio { .. }

@@ -457,14 +457,14 @@ impl Session {
 
     /// The harness says goodbye: a Close frame, which the device answers with its own (RFC 6455, section
     /// 5.5.1). The connection is dropped in the end, whatever came.
-    pub(super) async fn close_link(&mut self, at: &Arc<str>) -> Exchange {
+    pub(super) async fn close_link(&mut self, at: &Arc<str>, reason: &str) -> Exchange {
         let Some(mut link) = self.connection.link.take() else {
             return Exchange::Gone;
         };
         self.mark(at, Mark::Closing);
         let patience = self.conversation.late_look(true).max(CLOSE_PATIENCE);
         let until = Instant::now() + patience;
-        let mut ended = link.say_goodbye().await.err();
+        let mut ended = link.say_goodbye(reason).await.err();
         let how = loop {
             if let Some(lost) = ended {
                 break lost;

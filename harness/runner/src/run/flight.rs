@@ -166,7 +166,7 @@ impl Session {
         let reads = reads_status(outgoing) || step.unchanged.is_some();
         if !self.flights.is_on
             || step.acknowledged
-            || matches!(outgoing, Outgoing::Ping(_))
+            || matches!(outgoing, Outgoing::Ping(_) | Outgoing::Pong(_))
             || reads && !stands_still
         {
             return None;

@@ -49,7 +49,7 @@ impl Session {
                 Action::Burst(steps) => (steps.iter().any(repeats), false),
                 Action::Disconnect { after } => (after.iter().any(repeats), true),
                 // What comes behind these is on another connection.
-                Action::Reboot | Action::Configure { .. } | Action::Close => (false, true),
+                Action::Reboot | Action::Configure { .. } | Action::Close { .. } => (false, true),
                 _ => (false, false),
             };
             if found || ends {
@@ -98,7 +98,7 @@ fn has_own_id(outgoing: &Outgoing) -> bool {
             !value.to_string().contains("${id}")
         }
         Outgoing::PayloadText(text) | Outgoing::Text(text) => !text.contains("${id}"),
-        Outgoing::Binary(_) | Outgoing::Ping(_) => false,
+        Outgoing::Binary(_) | Outgoing::Ping(_) | Outgoing::Pong(_) => false,
     }
 }
 

@@ -200,9 +200,11 @@ fn of_step(step: &Step) -> u64 {
         Outgoing::PayloadText(text) | Outgoing::Text(text) => {
             text.contains("tools") || text.contains("\\u")
         }
-        Outgoing::Status | Outgoing::Notify { .. } | Outgoing::Binary(_) | Outgoing::Ping(_) => {
-            false
-        }
+        Outgoing::Status
+        | Outgoing::Notify { .. }
+        | Outgoing::Binary(_)
+        | Outgoing::Ping(_)
+        | Outgoing::Pong(_) => false,
     };
     u64::from(may)
 }

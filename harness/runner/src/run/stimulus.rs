@@ -107,9 +107,9 @@ impl Session {
                     false => Exchange::Gone,
                 }
             }
-            Action::Close => {
+            Action::Close { reason } => {
                 dialing.said_goodbye();
-                self.close_link(at).await
+                self.close_link(at, reason).await
             }
             Action::KeepAlive => {
                 self.wait_for_keep_alive(at).await;
@@ -381,13 +381,17 @@ impl Session {
             Outgoing::Binary(hex) => {
                 return Ok(Frame::Binary(mcp_hil_core::wire::from_hex(hex).unwrap_or_default()));
             }
-            Outgoing::Ping(least) => {
+            Outgoing::Ping(least) | Outgoing::Pong(least) => {
                 let data = format!(
                     "{:x<least$}",
                     format!("mcp-hil {fresh} "),
                     least = usize::from(*least)
                 );
-                return Ok(Frame::Ping(data.into_bytes()));
+                let data = data.into_bytes();
+                return Ok(match outgoing {
+                    Outgoing::Ping(_) => Frame::Ping(data),
+                    _ => Frame::Pong(data),
+                });
             }
         };
         Ok(self.envelope(&payload))
