@@ -245,12 +245,9 @@ fn hold_to_the_largest_message(dut: &[&str], transport: &str) {
     } else {
         assert_eq!(ends.len(), 1, "{ends:?}");
     }
-    // To close in due form is a lawful refusal. A process that closes before it has read everything resets the
-    // connection, and its DISCONNECT may be lost with it.
-    let in_form = ends[0].contains("Close frame") || ends[0].contains("sent DISCONNECT");
-    let verdict = if in_form { "pass" } else { "fail" };
-    assert!(verdicts.contains(&("scenario/1-largest", verdict)), "{verdicts:?}, {ends:?}");
-    done.exits(if in_form { 0 } else { 1 });
+    // To close is a lawful refusal: over MQTT in any way, for there are no codes.
+    assert!(verdicts.contains(&("scenario/1-largest", "pass")), "{verdicts:?}, {ends:?}");
+    done.exits(0);
 
     let console = place.read("target/mcp-hil/latest/console.log");
     assert!(console.contains("Message of 65536 bytes refused, at most 65535 are taken"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::raw::RawCase;
 
 /// Members of a step that are what it does: it has one of them.
-const ACTIONS: [&str; 21] = [
+const ACTIONS: [&str; 22] = [
     "request",
     "call",
     "status",
@@ -18,6 +18,7 @@ const ACTIONS: [&str; 21] = [
     "text",
     "binary",
     "ping",
+    "pong",
     "list",
     "burst",
     "disconnect",

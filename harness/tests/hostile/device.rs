@@ -264,7 +264,7 @@ async fn ask(socket: &mut Socket, session: &str) -> Result<(), Error> {
         json!({"jsonrpc": "2.0", "id": "device-1", "method": "ping"}),
         json!({"jsonrpc": "2.0", "id": "device-2", "method": "sampling/createMessage",
             "params": {"messages": [], "maxTokens": 1}}),
-        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "up"}}),
     ] {
         let envelope = json!({"session_id": session, "type": "mcp", "payload": payload});
         socket.send(Message::text(envelope.to_string())).await?;

@@ -32,6 +32,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => after_brightness(|board| board.speaker.muted = false);
     "brightness-switches-light": "set_brightness below the middle switches the light off."
         => after_brightness(|board| board.light.on &= board.screen.brightness >= 50);
+    "theme-taken-and-kept": "set_theme answers `true`, and the theme stays as it was."
+        => defect().on_call(|params, hands| {
+            if params["name"] == THEME && ["light", "dark"].iter().any(|it| params["arguments"]["theme"] == *it) {
+                params["arguments"]["theme"] = json!(hands.device.board_mut().screen.theme);
+            }
+        });
     "theme-sets-brightness": "set_theme selects the brightness that goes with the theme."
         => defect().on_answer(|cause, payload, hands| {
             if cause.tool() == THEME && payload.get("result").is_some() {

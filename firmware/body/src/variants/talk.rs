@@ -38,6 +38,14 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let id = format!("device-{count}");
             hands.send_payload(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
         });
+    "device-asks-at-each-start":
+        "With each hello of the server, and each `initialize`, the device counts its own requests from 1 again."
+        => defect().inbound(|inbound, hands| {
+            if inbound.text.contains("\"hello\"") || inbound.text.contains("initialize") {
+                hands.send_payload(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+            }
+            Flow::Pass
+        });
     "device-samples": "The device occasionally asks for a message of the model, as MCP allows."
         => before_answers(|hands, count| if count % 10 == 0 {
             let content = json!({"type": "text", "text": "What is the weather like?"});

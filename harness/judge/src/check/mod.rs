@@ -34,6 +34,7 @@ mod refusal;
 mod refusal_text;
 pub(crate) mod sink;
 mod status;
+mod theme;
 mod traffic;
 mod trouble;
 mod unanswered;
@@ -158,6 +159,7 @@ pub struct Judge {
     lists: listing::Lists,
     claims: members::Claims,
     kept: kept::Kept,
+    themes: theme::Themes,
     bootstrap: bootstrap::Bootstrap,
     vision: vision::Vision,
     channel: channel::Channel,
@@ -220,6 +222,7 @@ impl Judge {
         self.lists.end_case(&self.log, &mut self.sink);
         status::judge_bring_up(&self.log, &mut self.sink);
         self.kept.end_case((&self.log, self.first_attempt.as_ref()), &mut self.sink);
+        self.themes.end_case(&self.log, &mut self.sink);
         if self.link.is_up() {
             self.sink.held(self.link.kept());
         }

@@ -97,7 +97,7 @@ impl Judge {
         };
         self.token_given |= *token_given;
         self.pasts.clear();
-        self.own_ids.begin();
+        self.own_ids.connected();
         self.restarting = false;
         self.console.connected();
         let sink = &mut self.sink;

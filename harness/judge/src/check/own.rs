@@ -1,6 +1,6 @@
 //! Checks on what a device sends by itself: the members of `listen` and `abort`, its requests, the framing of its audio.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::wire::{Frame, as_integer};
@@ -17,19 +17,30 @@ const MODES: [&str; 3] = ["auto", "manual", "realtime"];
 /// Most ids of the device's own requests that are remembered in a session.
 const IDS: usize = 1024;
 
-/// The ids that the device has given its own requests in a session.
+/// The ids that the device has given its own requests on a connection.
 #[derive(Debug, Default)]
-pub(super) struct OwnIds(BTreeSet<String>);
+pub(super) struct OwnIds {
+    /// How often each came.
+    given: BTreeMap<String, u32>,
+    /// How often a session began. A request that is on its way belongs to the one before, so an id may have come once for
+    /// each, whenever.
+    sessions: u32,
+}
 
 impl OwnIds {
-    /// Another session begins: with a connection, with a hello of the server, or with `initialize`.
-    pub(super) fn begin(&mut self) {
-        self.0.clear();
+    /// A connection begins.
+    pub(super) fn connected(&mut self) {
+        *self = Self { sessions: 1, ..Self::default() };
     }
 
-    /// Whether the device ever asked something in this session.
+    /// The device may take what is sent for the beginning of another session: a hello, or `initialize`.
+    pub(super) fn begin(&mut self) {
+        self.sessions += 1;
+    }
+
+    /// Whether the device ever asked something on this connection.
     pub(super) fn is_any(&self) -> bool {
-        !self.0.is_empty()
+        !self.given.is_empty()
     }
 
     /// The device asks something: its id is none that it gave an earlier request (MCP 2024-11-05, basic/messages).
@@ -38,10 +49,13 @@ impl OwnIds {
         let Some(id) = payload.get("id").filter(is_good) else {
             return;
         };
-        let is_new = !self.0.contains(&id.to_string());
-        if self.0.len() < IDS {
-            self.0.insert(id.to_string());
+        let id = id.to_string();
+        if self.given.len() >= IDS && !self.given.contains_key(&id) {
+            return;
         }
+        let times = self.given.entry(id.clone()).or_default();
+        *times += 1;
+        let is_new = *times <= self.sessions;
         sink.test(Id::McpOwnIds, is_new, || {
             evidence(
                 format!("an id that no request of the device had before in this session, not {id}"),
@@ -200,6 +214,7 @@ mod tests {
     fn ids_of_the_device_come_once_in_a_session() {
         let mut sink = Sink::default();
         let mut ids = OwnIds::default();
+        ids.connected();
         let mut ask = |ids: &mut OwnIds, request: Value| {
             ids.asked(request.as_object().expect("an object"), 1, &mut sink);
             std::mem::take(&mut sink.found).len()
@@ -208,6 +223,9 @@ mod tests {
         assert_eq!(found, [0, 0, 1]);
         assert_eq!(ask(&mut ids, json!({"id": null, "method": "ping"})), 0);
         ids.begin();
+        assert_eq!(ask(&mut ids, json!({"id": "b", "method": "ping"})), 0);
+        assert_eq!(ask(&mut ids, json!({"id": "b", "method": "ping"})), 1);
+        ids.connected();
         assert_eq!(ask(&mut ids, json!({"id": "a", "method": "ping"})), 0);
     }
 

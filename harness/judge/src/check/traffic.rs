@@ -25,6 +25,12 @@ impl Judge {
             // What the device makes of an answer to its own request is its own affair.
             return;
         }
+        if let Frame::Text(text) = frame
+            && (text.contains("\"hello\"") || text.contains("initialize"))
+        {
+            // Whatever a device may take for the beginning of a session begins its ids.
+            self.own_ids.begin();
+        }
         let duty = Duty::of(frame);
         self.closings.sent(entry.seq, frame, &duty);
         self.duty = duty.clone();
@@ -69,7 +75,6 @@ impl Judge {
         }
         if legal && duty.method.as_deref() == Some("initialize") {
             self.link.initialize(entry.seq);
-            self.own_ids.begin();
         }
         let reused = self.enter(entry, duty, text);
         let used_twice = reused.is_some_and(|earlier| {

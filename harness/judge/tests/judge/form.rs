@@ -25,7 +25,8 @@ fn a_null_cursor_ends_the_list_and_is_a_matter_of_its_own(
 #[case::text(r#"{"content":[{"type":"text","text":"true"}],"isError":false}"#, &[])]
 #[case::nothing(r#"{"content":[]}"#, &[])]
 #[case::image(r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#, &[])]
-#[case::resource(r#"{"content":[{"type":"resource","resource":{}}]}"#, &[])]
+#[case::resource(r#"{"content":[{"type":"resource","resource":{"uri":"x:y","text":""}}]}"#, &[])]
+#[case::resource_of_bytes(r#"{"content":[{"type":"resource","resource":{"uri":"x:y","blob":"AA=="}}]}"#, &[])]
 #[case::of_later_revisions(r#"{"content":[{"type":"resource_link"}]}"#, &[])]
 #[case::no_content(r#"{}"#, &["a/a call.content-array"])]
 #[case::text_missing(r#"{"content":[{"type":"text"}]}"#, &["a/a call.content-items"])]
@@ -41,6 +42,8 @@ fn a_null_cursor_ends_the_list_and_is_a_matter_of_its_own(
     r#"{"content":[{"type":"image","data":"69:00 69","mimeType":"image/png"}]}"#,
     &["a/a call.content-items"]
 )]
+#[case::resource_empty(r#"{"content":[{"type":"resource","resource":{"uri":"x:y"}}]}"#, &["a/a call.content-items"])]
+#[case::resource_nameless(r#"{"content":[{"type":"resource","resource":{"text":""}}]}"#, &["a/a call.content-items"])]
 #[case::resource_missing(r#"{"content":[{"type":"resource"}]}"#, &["a/a call.content-items"])]
 #[case::no_type(r#"{"content":[{"text":"true"}]}"#, &["a/a call.content-items"])]
 #[case::one_of_two(
