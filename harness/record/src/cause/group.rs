@@ -127,9 +127,10 @@ impl<'a> Group<'a> {
     }
 
     /// How much it shows, for which of two explains the other: a breakdown; in how many scripts; of two that show in as
-    /// many, the one that says more than that an answer is missing; what others are built on; how often.
+    /// many, the one that says more than that an answer is missing, or that one came for nothing; what others are built
+    /// on; how often.
     pub(super) fn size(&self) -> (bool, usize, bool, Option<usize>, usize) {
-        let is_said = !self.is_bare_silence();
+        let is_said = !self.is_bare_silence() && !self.is_unsolicited();
         let basis = BASES.iter().rev().position(|area| *area == self.area());
         (self.found[0].breaks_down(), scripts(&self.found), is_said, basis, self.found.len())
     }
