@@ -42,7 +42,7 @@ pub(crate) struct Watch {
     cases_since: u32,
     /// A boot has shown itself, and the application has not started since.
     booting: bool,
-    /// The same, and it was a start by the harness of which only the clock has told.
+    /// The same, and it was one on demand, of which only the clock has told.
     known_by_clock: bool,
     /// A boot had begun when the harness started the device: its application may show late, and is none of the start.
     interrupted: bool,
@@ -216,6 +216,12 @@ impl Watch {
         if std::mem::take(&mut self.starting) {
             self.cases_since = 0;
         }
+        if self.back.take().is_some() && self.expects_boot() {
+            // A line or two with a new clock are all that was seen of the boot that was asked for.
+            (self.booting, self.known_by_clock) = (true, true);
+            (self.boots_due, self.late_boot) = (0, 0);
+            self.announced = false;
+        }
         self.powerless = false;
         self.taken = false;
         self.doubtful = false;
@@ -302,8 +308,6 @@ impl Watch {
             }
             Some(back) => self.back = Some(Back { since: back.since + 1, ..back }),
             None if !self.lies_before_all(now_ms) => {}
-            // A boot is expected, and this may be all that is seen of it before the device connects.
-            None if self.expects_boot() => self.boot(Sign::Clock, seq, line, sink),
             None => {
                 let from_ms = self.clock_ms.back().copied().unwrap_or_default();
                 self.back = Some(Back { from_ms, at_ms: now_ms, line: line.to_owned(), since: 1 });

@@ -154,6 +154,31 @@ fn a_start_by_the_harness_is_one_boot_whatever_is_logged_before_the_banner() {
     assert!(told, "{found:?}");
 }
 
+/// A restart that was asked for is one boot: lines of a clock beside are none of it, and a line with a new clock may be
+/// all that is seen of it.
+#[rstest]
+#[case::a_clock_beside(&["! I (123) H: a", "! I (61010) X: b"], true)]
+#[case::a_clock_that_stands_still(&["! I (123) H: a", "! I (123) H: b"], true)]
+#[case::the_clock_alone(&["! I (30) X: a"], false)]
+fn a_restart_on_demand_is_one_boot(#[case] lines: &[&str], #[case] banner: bool) {
+    let mut play = Play::new();
+    play.enter(None, What::Target { event: TargetEvent::Started });
+    play.play(&BANNER).play(&["! I (59000) X: a", "! I (60000) X: a", "! I (61000) X: a"]);
+    play.link_up();
+    play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame: Frame::Text(REBOOT.into()) });
+    play.play(lines);
+    if banner {
+        play.play(&BANNER);
+    }
+    play.link_up();
+    let resets = |play: &mut Play| {
+        play.end().into_iter().filter(|found| found.contains(" liveness.no-reset")).count()
+    };
+    assert_eq!(resets(&mut play), 0);
+    play.play(&["! I (50000) X: a"]).play(&BANNER);
+    assert_eq!(resets(&mut play), 1);
+}
+
 /// What the bench did is no device's; what broke on it is told of the case in which it broke.
 #[test]
 fn trouble_of_the_bench_spoils_its_case_and_no_other() {
