@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All that must hold before a change is taken in. Needs Rust, a C compiler, and no hardware.
-# A step that fails stops nothing, so that one call shows all that is wrong. The tests come last;
-# the last line is their sum.
+# A step that fails stops nothing, so that one call shows all that is wrong. The tests come last; then what failed is
+# shown once more, and the last line is the tests' sum.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ failed_steps=""
 step() {
     printf '\n== %s\n' "$*"
     local began=$SECONDS
-    "$@" || failed "$?" "$*"
+    "$@" 2>&1 | tee "$target/step.log" || failed "$?" "$*" "$target/step.log"
     echo "   took $((SECONDS - began)) s"
 }
 
@@ -36,9 +36,10 @@ wheel() {
     ci/wheel.sh --try 2>&1 | tee "$target/wheel.log"
 }
 
+# The exit code of a step, its command, and what it printed.
 failed() {
     [ "$status" -ne 0 ] || status=$1
-    failed_steps+="failed: $2"$'\n'
+    failed_steps+="failed: $2"$'\n'"$(tail -n 30 "$3" | cut -c 1-400)"$'\n'
 }
 
 step cargo fmt --all --check
@@ -61,7 +62,7 @@ step finds env MCP_HIL_DUT=native MCP_HIL_RUN_ARGS="--mutant id-int32-saturated"
     "${hil[@]}" native::websocket::ids::
 
 printf '\n== ci/test.sh\n'
-ci/test.sh 2>&1 | tee "$target/check.log" || failed "$?" "ci/test.sh"
+ci/test.sh 2>&1 | tee "$target/check.log" || failed "$?" "ci/test.sh" "$target/check.log"
 
 # What was left out, and the sum of the tests, once more: nothing comes after them.
 printf '\n%s' "$failed_steps"

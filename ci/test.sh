@@ -26,6 +26,7 @@ sum() {
 }
 left_out=0
 printf '\n'
+grep -E '^test .* FAILED$' "$log" | sort -u || true
 if [ -s "$not_run" ]; then
     sort -u "$not_run" | sed 's/^/not run: /'
     left_out=$(sort -u "$not_run" | wc -l)
