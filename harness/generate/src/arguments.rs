@@ -378,7 +378,10 @@ fn beyond_bounds(
             .flat_map(|turn| [i128::from(middle) + turn, i128::from(middle) - turn])
             .filter(|value| *value > i128::from(i32::MAX) || *value < i128::from(i32::MIN))
             .map(|value| value.to_string())
-            .chain(["1e20", "-1e20", "1e300", "123456789012345678901234567890"].map(str::to_owned));
+            .chain(
+                ["1e20", "-1e20", "1e300", "1e400", "-1e400", "123456789012345678901234567890"]
+                    .map(str::to_owned),
+            );
         kinds.push((Id::ArgumentsOverflow, one_of(wrapped.collect())));
     }
     kinds

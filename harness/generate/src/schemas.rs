@@ -38,7 +38,9 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
 /// All that there is to try, in inputs that are no longer than others.
 fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut inputs: Vec<Vec<Op>> = Vec::new();
-    for op in context.tools().iter().flat_map(|tool| of_tool(context, tool)) {
+    let tools = context.tools().iter();
+    let first = tools.clone().flat_map(|tool| of_tool(context, tool));
+    for op in first.chain(tools.flat_map(|tool| of_further_types(context, tool))) {
         let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
         match inputs.last_mut() {
             Some(last) if taken(last) + op.len() <= MOST_STEPS => last.push(op),
@@ -64,7 +66,7 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             }
         }
         ops.extend(without(context, tool, argument));
-        // One that the tool may convert; the others are drawn.
+        // One that the tool may convert; the others come last.
         if let Some((requirement, values)) = of_other_types(argument)
             && !is_step(tool)
         {
@@ -82,6 +84,21 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
         ops.push(vec![known]);
     }
     ops
+}
+
+/// The values of other types that are not tried with the rest: there may be many, so they come when all else is done.
+fn of_further_types(context: &Context, tool: &Tool) -> Vec<Op> {
+    let fillable = tool.arguments.iter().all(|one| !one.required || one.kind != Kind::Other);
+    if !fillable || is_step(tool) {
+        return Vec::new();
+    }
+    let of_argument = |argument| {
+        let (requirement, values) = of_other_types(argument)?;
+        let refuse = refuser(context, tool, argument, requirement);
+        let further = values.iter().skip(1).map(|value| refuse(&value.to_string()));
+        Some(further.collect::<Vec<Op>>())
+    };
+    tool.arguments.iter().filter_map(of_argument).flatten().collect()
 }
 
 /// The bounds, zero, the default, and -1, by which careless code tells that a value is absent.
