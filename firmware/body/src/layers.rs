@@ -46,11 +46,15 @@ impl Defect {
             link: LinkOptions {
                 drop_pongs: self.link.drop_pongs || inner.link.drop_pongs,
                 drop_long_pongs: self.link.drop_long_pongs || inner.link.drop_long_pongs,
+                drop_empty_pongs: self.link.drop_empty_pongs || inner.link.drop_empty_pongs,
+                cut_pongs: self.link.cut_pongs || inner.link.cut_pongs,
+                loses_pinged: self.link.loses_pinged || inner.link.loses_pinged,
                 watch_fragments: self.link.watch_fragments || inner.link.watch_fragments,
                 drop_closes: self.link.drop_closes || inner.link.drop_closes,
                 lingers: self.link.lingers || inner.link.lingers,
                 ends_at_pong: self.link.ends_at_pong || inner.link.ends_at_pong,
                 ends_at_reason: self.link.ends_at_reason || inner.link.ends_at_reason,
+                wide_lengths: self.link.wide_lengths || inner.link.wide_lengths,
             },
             boot_ms: self.boot_ms + inner.boot_ms,
         }

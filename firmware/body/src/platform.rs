@@ -130,6 +130,12 @@ pub struct LinkOptions {
     pub drop_pongs: bool,
     /// Do not answer pings with as much data as a control frame may carry.
     pub drop_long_pongs: bool,
+    /// Do not answer pings without data.
+    pub drop_empty_pongs: bool,
+    /// The data of a pong ends before the first zero byte, as a text of C does.
+    pub cut_pongs: bool,
+    /// Lose a message between whose fragments a ping came.
+    pub loses_pinged: bool,
     /// Tell which messages came in fragments.
     pub watch_fragments: bool,
     /// Do not answer a Close frame, and end the connection without one.
@@ -140,6 +146,8 @@ pub struct LinkOptions {
     pub ends_at_pong: bool,
     /// End the connection without a word when a Close frame with a reason comes.
     pub ends_at_reason: bool,
+    /// Give the length of each frame in 16 bits, even where 7 are enough.
+    pub wide_lengths: bool,
 }
 
 /// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT

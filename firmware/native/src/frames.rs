@@ -6,9 +6,14 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
+use reference_body::LinkOptions;
+
 /// Opcodes of a Close frame and of a pong (RFC 6455 section 5.2).
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
+
+/// The bit of a frame's second byte that says that there is a mask.
+const MASKED: u8 = 0x80;
 
 /// Most data of a control frame (RFC 6455 section 5.5).
 const LONGEST_CONTROL: u64 = 125;
@@ -17,11 +22,18 @@ const LONGEST_CONTROL: u64 = 125;
 #[derive(Debug)]
 pub(crate) struct FrameStream {
     tcp: TcpStream,
-    /// Control frames with these opcodes are thrown away instead of sent.
-    dropped: Vec<u8>,
-    /// Of pongs only those are thrown away that have as much data as there may be.
-    only_long_pongs: bool,
+    /// What is wrong with the frames that are sent; nothing until the handshake is over.
+    options: LinkOptions,
     incoming: Option<Watch>,
+}
+
+/// How a data message came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// In fragments.
+    pub(crate) fragmented: bool,
+    /// With a control frame between them.
+    pub(crate) pinged: bool,
 }
 
 /// Follows the frames that arrive.
@@ -31,44 +43,35 @@ struct Watch {
     /// Payload bytes still to pass before the next header.
     payload_left: u64,
     in_fragments: bool,
-    /// One entry a complete data message: whether it came in fragments.
-    messages: VecDeque<bool>,
+    /// Whether a control frame came since the first fragment.
+    pinged: bool,
+    /// One entry a complete data message.
+    messages: VecDeque<Arrival>,
 }
 
 impl FrameStream {
     pub(crate) fn new(tcp: TcpStream) -> Self {
-        FrameStream { tcp, dropped: Vec::new(), only_long_pongs: false, incoming: None }
+        FrameStream { tcp, options: LinkOptions::default(), incoming: None }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
         &self.tcp
     }
 
-    /// From now on, which must be after the handshake, pongs are not sent.
-    pub(crate) fn drop_pongs(&mut self) {
-        self.dropped.push(PONG);
-    }
-
-    /// The same for those with as much data as there may be.
-    pub(crate) fn drop_long_pongs(&mut self) {
-        self.only_long_pongs = !self.dropped.contains(&PONG);
-        self.drop_pongs();
-    }
-
-    /// From now on, which must be after the handshake, Close frames are not sent.
-    pub(crate) fn drop_closes(&mut self) {
-        self.dropped.push(CLOSE);
+    /// From now on, which must be after the handshake, frames are sent with these defects.
+    pub(crate) fn send_with(&mut self, options: LinkOptions) {
+        self.options = options;
     }
 
     /// From now on, which must be after the handshake and before the server's first frame,
-    /// [`FrameStream::next_was_fragmented`] tells about every data message.
+    /// [`FrameStream::next_arrival`] tells about every data message.
     pub(crate) fn watch_fragments(&mut self) {
         self.incoming = Some(Watch::default());
     }
 
-    /// Whether the data message that the library returned just now came in fragments.
-    pub(crate) fn next_was_fragmented(&mut self) -> bool {
-        self.incoming.as_mut().and_then(|watch| watch.messages.pop_front()).unwrap_or(false)
+    /// How the data message that the library returned just now came.
+    pub(crate) fn next_arrival(&mut self) -> Arrival {
+        self.incoming.as_mut().and_then(|watch| watch.messages.pop_front()).unwrap_or_default()
     }
 }
 
@@ -97,10 +100,12 @@ impl Watch {
         self.header.clear();
         let is_control = opcode >= 0x8;
         if is_control {
+            self.pinged |= self.in_fragments;
             return;
         }
         if last {
-            self.messages.push_back(self.in_fragments);
+            let pinged = std::mem::take(&mut self.pinged);
+            self.messages.push_back(Arrival { fragmented: self.in_fragments, pinged });
         }
         self.in_fragments = !last;
     }
@@ -119,6 +124,35 @@ fn frame_length(bytes: &[u8]) -> Option<(usize, u64)> {
     (bytes.len() >= length + mask).then_some((length + mask, payload))
 }
 
+/// A whole frame with the defects, or nothing in its place.
+fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) -> Option<Vec<u8>> {
+    let opcode = frame[0] & 0x0F;
+    if opcode == CLOSE && options.drop_closes {
+        return None;
+    }
+    let drops = options.drop_pongs
+        || options.drop_long_pongs && payload >= LONGEST_CONTROL
+        || options.drop_empty_pongs && payload == 0;
+    if opcode == PONG && drops {
+        return None;
+    }
+    let mut sent = frame.to_vec();
+    if opcode == PONG && options.cut_pongs && frame[1] & MASKED != 0 {
+        let (mask, data) = (&frame[header - 4..header], &frame[header..]);
+        // A zero byte looks like that of the mask at its place.
+        let zero = data.iter().zip(mask.iter().cycle()).position(|(byte, mask)| byte == mask);
+        if let Some(end) = zero {
+            sent.truncate(header + end);
+            sent[1] = MASKED | end as u8;
+        }
+    }
+    if options.wide_lengths && sent[1] & !MASKED < 126 {
+        let length = sent[1] & !MASKED;
+        sent.splice(1..2, [sent[1] & MASKED | 126, 0, length]);
+    }
+    Some(sent)
+}
+
 impl Read for FrameStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.tcp.read(buffer)?;
@@ -131,22 +165,20 @@ impl Read for FrameStream {
 
 impl Write for FrameStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.dropped.is_empty() {
+        let options = self.options;
+        let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
+        if !(pongs || options.cut_pongs || options.drop_closes || options.wide_lengths) {
             return self.tcp.write(bytes);
         }
         // The library hands over whole frames, and each is taken whole: so `bytes` begins with one.
-        let length = frame_length(bytes);
-        let frame = match length {
-            Some((header, payload)) => header + usize::try_from(payload).unwrap_or(usize::MAX),
-            None => bytes.len(),
+        let Some((header, payload)) = frame_length(bytes) else {
+            self.tcp.write_all(bytes)?;
+            return Ok(bytes.len());
         };
+        let frame = header.saturating_add(usize::try_from(payload).unwrap_or(usize::MAX));
         let frame = frame.min(bytes.len());
-        let opcode = bytes.first().map(|first| first & 0x0F);
-        let is_spared = opcode == Some(PONG)
-            && self.only_long_pongs
-            && length.is_none_or(|(_, payload)| payload < LONGEST_CONTROL);
-        if is_spared || opcode.is_none_or(|opcode| !self.dropped.contains(&opcode)) {
-            self.tcp.write_all(&bytes[..frame])?;
+        if let Some(sent) = changed(&bytes[..frame], (header, payload), options) {
+            self.tcp.write_all(&sent)?;
         }
         Ok(frame)
     }
@@ -169,7 +201,21 @@ mod tests {
         for byte in bytes {
             watch.feed(&[byte]);
         }
-        assert_eq!(watch.messages, [true, false, false]);
+        let plain = Arrival::default();
+        assert_eq!(watch.messages, [Arrival { fragmented: true, pinged: true }, plain, plain]);
+    }
+
+    #[test]
+    fn frames_are_sent_with_their_defects() {
+        let pong = [0x8A, 0x83, 1, 2, 3, 4, b'a' ^ 1, 2, b'c' ^ 3];
+        let changed = |options| changed(&pong, (6, 3), options);
+        let cut = LinkOptions { cut_pongs: true, ..LinkOptions::default() };
+        assert_eq!(changed(cut), Some([0x8A, 0x81, 1, 2, 3, 4, b'a' ^ 1].to_vec()));
+        let wide = LinkOptions { wide_lengths: true, ..LinkOptions::default() };
+        let expected = [&[0x8A, 0x80 | 126, 0, 3], &pong[2..]].concat();
+        assert_eq!(changed(wide), Some(expected));
+        let empty = LinkOptions { drop_empty_pongs: true, ..LinkOptions::default() };
+        assert_eq!(changed(empty), Some(pong.to_vec()));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 use reference_body::{Event, Frame, LinkOptions, NO_SYSTEM_CODE};
 use reference_device::LARGEST_MESSAGE;
 
-use crate::frames::FrameStream;
+use crate::frames::{Arrival, FrameStream};
 
 /// How long the device waits for the server's answer to its handshake (WebSocket document).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,17 +68,9 @@ impl Link {
             HandshakeError::Failure(tungstenite::Error::Io(error)) => system_code(&error),
             _ => NO_SYSTEM_CODE,
         })?;
-        if options.drop_pongs {
-            socket.get_mut().drop_pongs();
-        }
-        if options.drop_long_pongs {
-            socket.get_mut().drop_long_pongs();
-        }
-        if options.watch_fragments {
+        socket.get_mut().send_with(options);
+        if options.watch_fragments || options.loses_pinged {
             socket.get_mut().watch_fragments();
-        }
-        if options.drop_closes {
-            socket.get_mut().drop_closes();
         }
         Ok(Link { socket, options, forsaken: false })
     }
@@ -95,7 +87,10 @@ impl Link {
         }
         match self.socket.read() {
             Ok(Message::Text(text)) => {
-                let fragmented = self.socket.get_mut().next_was_fragmented();
+                let Arrival { fragmented, pinged } = self.socket.get_mut().next_arrival();
+                if pinged && self.options.loses_pinged {
+                    return Event::Nothing;
+                }
                 let mut copy = String::new();
                 if copy.try_reserve_exact(text.len()).is_err() {
                     return self.refuse(text.len());
@@ -104,7 +99,7 @@ impl Link {
                 Event::Text { text: copy, fragmented }
             }
             Ok(Message::Binary(bytes)) => {
-                self.socket.get_mut().next_was_fragmented();
+                self.socket.get_mut().next_arrival();
                 Event::Binary(bytes.to_vec())
             }
             Ok(Message::Pong(_)) if self.options.ends_at_pong => Event::Closed,

@@ -153,9 +153,17 @@ fn event(
             Err(_) => Event::Closed,
         },
         Received::Binary(payload) => Event::Binary(payload),
-        Received::Ping(payload) => {
+        Received::Ping(mut payload) => {
             let is_long = payload.len() as u64 == websocket::LONGEST_CONTROL;
-            if !(options.drop_pongs || options.drop_long_pongs && is_long) {
+            let drops = options.drop_pongs
+                || options.drop_long_pongs && is_long
+                || options.drop_empty_pongs && payload.is_empty();
+            if options.cut_pongs
+                && let Some(zero) = payload.iter().position(|byte| *byte == 0)
+            {
+                payload.truncate(zero);
+            }
+            if !drops {
                 outgoing.extend(websocket::frame(FrameType::Pong, payload, noise));
             }
             return None;

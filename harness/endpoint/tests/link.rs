@@ -65,8 +65,18 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 fn head(first: u8, length: u64) -> Vec<u8> {
-    let mut bytes = vec![first, FIN | 127];
-    bytes.extend(length.to_be_bytes());
+    let mut bytes = vec![first];
+    match length {
+        0..126 => bytes.push(FIN | length as u8),
+        126..0x1_0000 => {
+            bytes.push(FIN | 126);
+            bytes.extend((length as u16).to_be_bytes());
+        }
+        _ => {
+            bytes.push(FIN | 127);
+            bytes.extend(length.to_be_bytes());
+        }
+    }
     bytes.extend([0; 4]);
     bytes
 }
@@ -118,7 +128,7 @@ async fn pings_are_answered_both_ways() {
 async fn fragments_go_out_as_continuation_frames(#[case] bytes: usize) {
     let (mut link, mut client) = connected_raw().await;
     let text = "{\"ä\":\"日本\"}";
-    link.send_fragments(text, bytes).await.unwrap();
+    link.send_fragments(text, bytes, None).await.unwrap();
     let (mut whole, mut frames) = (Vec::new(), Vec::new());
     loop {
         let first = client.read_u8().await.unwrap();
@@ -138,9 +148,18 @@ async fn fragments_go_out_as_continuation_frames(#[case] bytes: usize) {
 }
 
 #[tokio::test]
+async fn a_ping_goes_out_between_fragments() {
+    let (mut link, mut client) = connected_raw().await;
+    link.send_fragments("abc", 2, Some(b"p")).await.unwrap();
+    let mut sent = [0; 10];
+    client.read_exact(&mut sent).await.unwrap();
+    assert_eq!(sent, [TEXT, 2, b'a', b'b', FIN | 9, 1, b'p', FIN | CONTINUE, 1, b'c']);
+}
+
+#[tokio::test]
 async fn an_empty_text_is_one_frame_however_it_is_cut() {
     let (mut link, mut client) = connected().await;
-    link.send_fragments("", 3).await.unwrap();
+    link.send_fragments("", 3, None).await.unwrap();
     assert_eq!(client.next().await.unwrap().unwrap(), Message::text(""));
 }
 

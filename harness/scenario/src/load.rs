@@ -151,6 +151,10 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         let wrong = Wrong::new("`qos`: expected 0 or 1");
         return Err(wrong.hint("write `qos: 1`").inside("qos"));
     }
+    if raw.ping_between && raw.fragment.is_none() {
+        let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");
+        return Err(wrong.hint("write `fragment: 64` as well").inside("ping_between"));
+    }
     let unchanged = raw.unchanged.map(|slug| requirement(&slug, catalogue)).transpose();
     Ok(Step {
         line,
@@ -159,6 +163,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         bind: raw.bind,
         unchanged: unchanged.map_err(|wrong| wrong.inside("unchanged"))?,
         fragment: raw.fragment,
+        pinged: raw.ping_between,
         acknowledged: raw.qos == Some(1),
         snapshot: raw.snapshot,
         control: raw.control,
@@ -212,14 +217,8 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         ("envelope", raw.envelope.take().map(Outgoing::Envelope)),
         ("text", raw.text.take().map(Outgoing::Text)),
         ("binary", raw.binary.take().map(Outgoing::Binary)),
-        (
-            "ping",
-            raw.ping.take().map(|RawPing { bytes }| Outgoing::Ping(bytes.unwrap_or_default())),
-        ),
-        (
-            "pong",
-            raw.pong.take().map(|RawPing { bytes }| Outgoing::Pong(bytes.unwrap_or_default())),
-        ),
+        ("ping", raw.ping.take().map(|RawPing { bytes }| Outgoing::Ping(bytes))),
+        ("pong", raw.pong.take().map(|RawPing { bytes }| Outgoing::Pong(bytes))),
     ];
     Ok(all.into_iter().filter_map(|(name, it)| Some((name, it?))).collect())
 }

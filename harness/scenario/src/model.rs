@@ -44,6 +44,8 @@ pub struct Step {
     pub unchanged: Option<Id>,
     /// Size in bytes of the pieces to send the text in: WebSocket fragments, or TCP segments.
     pub fragment: Option<usize>,
+    /// Whether a WebSocket ping comes between the fragments, where there are any.
+    pub pinged: bool,
     /// Whether it is sent with MQTT's QoS 1, where the transport is MQTT.
     pub acknowledged: bool,
     /// Name under which the answer is kept for review.
@@ -168,10 +170,10 @@ pub enum Outgoing {
     Text(String),
     /// A binary frame, in hexadecimal.
     Binary(String),
-    /// A WebSocket ping, with so many bytes of data at least.
-    Ping(u8),
-    /// A WebSocket pong that answers no ping, with so many bytes of data at least.
-    Pong(u8),
+    /// A WebSocket ping, with some data; or with so many bytes at least, of every value; 0 are none.
+    Ping(Option<u8>),
+    /// A WebSocket pong that answers no ping, with data as a ping.
+    Pong(Option<u8>),
 }
 
 /// What must hold of an answer, and the requirement that says so.
@@ -255,6 +257,7 @@ impl Step {
             bind: BTreeMap::new(),
             unchanged: None,
             fragment: None,
+            pinged: false,
             acknowledged: false,
             snapshot: None,
             control: None,

@@ -104,6 +104,9 @@ pub(super) struct RawStep {
     pub(super) unchanged: Option<String>,
     /// Sends the text in pieces of so many bytes.
     pub(super) fragment: Option<usize>,
+    /// Sends a WebSocket ping between the pieces of `fragment`.
+    #[serde(default)]
+    pub(super) ping_between: bool,
     /// MQTT's quality of service.
     #[schemars(range(min = 0, max = 1))]
     pub(super) qos: Option<u8>,
@@ -130,7 +133,7 @@ pub(super) struct RawClose {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawPing {
-    /// How many bytes of data it has at least.
+    /// How many bytes of data it has at least, with all values from 0; with 0 it has none.
     #[schemars(range(max = 125))]
     pub(super) bytes: Option<u8>,
 }

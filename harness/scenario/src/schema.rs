@@ -99,6 +99,7 @@ mod tests {
             "expect",
             "fragment",
             "like",
+            "ping_between",
             "qos",
             "requirement",
             "snapshot",

@@ -125,10 +125,10 @@ fn message(outgoing: &Outgoing) -> String {
         Outgoing::Envelope(envelope) => format!("envelope: {}", flow(envelope)),
         Outgoing::Text(raw) => format!("text: {}", text(raw)),
         Outgoing::Binary(hex) => format!("binary: {}", text(hex)),
-        Outgoing::Ping(0) => "ping: {}".to_owned(),
-        Outgoing::Ping(bytes) => format!("ping: {{bytes: {bytes}}}"),
-        Outgoing::Pong(0) => "pong: {}".to_owned(),
-        Outgoing::Pong(bytes) => format!("pong: {{bytes: {bytes}}}"),
+        Outgoing::Ping(None) => "ping: {}".to_owned(),
+        Outgoing::Ping(Some(bytes)) => format!("ping: {{bytes: {bytes}}}"),
+        Outgoing::Pong(None) => "pong: {}".to_owned(),
+        Outgoing::Pong(Some(bytes)) => format!("pong: {{bytes: {bytes}}}"),
     }
 }
 
@@ -184,6 +184,9 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
     }
     if let Some(bytes) = step.fragment {
         let _ = writeln!(out, "{pad}fragment: {bytes}");
+    }
+    if step.pinged {
+        let _ = writeln!(out, "{pad}ping_between: true");
     }
     if step.acknowledged {
         let _ = writeln!(out, "{pad}qos: 1");
@@ -430,8 +433,8 @@ rules = ["xiaozhi"]
                 bytes.iter().map(|byte| format!("{byte:02x}")).collect()
             )),
             Just(Outgoing::Status),
-            (0..=125_u8).prop_map(Outgoing::Ping),
-            (0..=125_u8).prop_map(Outgoing::Pong),
+            prop::option::of(0..=125_u8).prop_map(Outgoing::Ping),
+            prop::option::of(0..=125_u8).prop_map(Outgoing::Pong),
         ]
     }
 
@@ -487,6 +490,7 @@ rules = ["xiaozhi"]
             expect,
             bind: named.clone().map(|name| (name, "/json/x".to_owned())).into_iter().collect(),
             unchanged: flag.then_some(Id::IdsZero),
+            pinged: fragment.is_some_and(|bytes| bytes % 2 == 1),
             fragment,
             acknowledged: flag,
             snapshot: named,

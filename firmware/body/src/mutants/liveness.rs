@@ -137,6 +137,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.drop_pongs = true);
     "pong-longest-missing": "WebSocket pings with 125 bytes of data, the most there may be, are not answered."
         => link(|options| options.drop_long_pongs = true);
+    "pong-empty-missing": "WebSocket pings without data are not answered."
+        => link(|options| options.drop_empty_pongs = true);
+    "pong-cut-at-zero": "The data of a pong ends before the first zero byte of the ping's."
+        => link(|options| options.cut_pongs = true);
+    "ping-ends-fragments": "A ping between the fragments of a message makes the device forget the first ones."
+        => link(|options| options.loses_pinged = true);
+    "frame-length-wide":
+        "The length of a frame is given in 16 bits even where 7 are enough, which RFC 6455 forbids."
+        => link(|options| options.wide_lengths = true);
 };
 
 /// Does something instead of giving the answer of this number, once.

@@ -140,12 +140,18 @@ impl Link {
 
     /// Sends one text message in pieces of at most `bytes` bytes (at least one): continuation
     /// frames over WebSocket, separate TCP segments over MQTT. A cut may fall inside a character.
+    /// Over WebSocket a ping with the data of `ping` comes after the first piece.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn send_fragments(&mut self, text: &str, bytes: usize) -> Result<(), LinkLost> {
+    pub async fn send_fragments(
+        &mut self,
+        text: &str,
+        bytes: usize,
+        ping: Option<&[u8]>,
+    ) -> Result<(), LinkLost> {
         match &mut self.wire {
-            Wire::WebSocket(link) => link.send_fragments(text, bytes).await,
+            Wire::WebSocket(link) => link.send_fragments(text, bytes, ping).await,
             Wire::Mqtt(link) => link.publish(text.as_bytes(), Some(bytes.max(1)), 0).await,
             Wire::Broker(link) => link.publish(text.as_bytes()).await,
         }

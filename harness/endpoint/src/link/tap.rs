@@ -5,6 +5,9 @@
 //! should keep it. So the tap follows the frame headers as they come in, renames text messages
 //! to binary ones, and remembers which is which. Nothing is buffered, and payloads are not looked
 //! at.
+//!
+//! The library also takes a length in more bytes than it needs, which RFC 6455, section 5.2,
+//! forbids and other servers refuse: the tap ends the stream there.
 
 use std::{
     collections::VecDeque,
@@ -73,11 +76,15 @@ struct Walker {
     skip: u64,
     /// The data messages begun and not yet asked for.
     kinds: VecDeque<Kind>,
+    /// The length of a frame that was given in more bytes than it needs, and in how many.
+    wasteful: Option<(u64, usize)>,
 }
 
 impl Walker {
-    /// Renames text to binary in the next piece of the stream.
-    fn walk(&mut self, mut piece: &mut [u8]) {
+    /// Renames text to binary in the next piece of the stream, and tells how much of it can be
+    /// handed on: less than all of it where a header that is not allowed would be complete.
+    fn walk(&mut self, mut piece: &mut [u8]) -> usize {
+        let whole = piece.len();
         while !piece.is_empty() {
             if self.skip > 0 {
                 let inside = usize::try_from(self.skip).map_or(piece.len(), |n| n.min(piece.len()));
@@ -92,12 +99,17 @@ impl Walker {
                 *place = piece[0];
             }
             self.have += 1;
-            piece = &mut piece[1..];
             if let Some(length) = self.complete() {
+                if let Some(bytes) = self.wasted(length) {
+                    self.wasteful = Some((length, bytes));
+                    return whole - piece.len();
+                }
                 self.skip = length;
                 self.have = 0;
             }
+            piece = &mut piece[1..];
         }
+        whole
     }
 
     fn begin(&mut self, first: &mut u8) {
@@ -125,6 +137,26 @@ impl Walker {
         let mask = if second & MASKED == 0 { 0 } else { 4 };
         (self.have == 2 + wide + mask).then_some(length)
     }
+
+    /// In how many bytes the length stands, when fewer would do.
+    fn wasted(&self, length: u64) -> Option<usize> {
+        let (least, bytes) = match self.header[1] & !MASKED {
+            126 => (126, 2),
+            127 => (0x1_0000, 8),
+            _ => return None,
+        };
+        (length < least).then_some(bytes)
+    }
+
+    /// Why nothing more can be read.
+    fn refusal(&self) -> Option<io::Error> {
+        let (length, bytes) = self.wasteful?;
+        let why = format!(
+            "the length {length} of a frame is given in {bytes} more bytes, which is not the \
+             shortest form (RFC 6455, section 5.2)"
+        );
+        Some(io::Error::new(io::ErrorKind::InvalidData, why))
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
@@ -133,10 +165,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(error) = self.walker.as_ref().and_then(Walker::refusal) {
+            return Poll::Ready(Err(error));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if let Some(walker) = &mut self.walker {
-            walker.walk(&mut buffer.filled_mut()[before..]);
+            let good = walker.walk(&mut buffer.filled_mut()[before..]);
+            buffer.set_filled(before + good);
+            // Nothing read would be the end of the stream.
+            if let Some(error) = walker.refusal().filter(|_| good == 0) {
+                return Poll::Ready(Err(error));
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -216,6 +256,33 @@ mod tests {
             prop_assert!(given == expected);
             prop_assert_eq!(Vec::from(walker.kinds), kinds);
             prop_assert_eq!((walker.have, walker.skip), (0, 0));
+        }
+
+        #[test]
+        fn a_length_is_given_in_as_few_bytes_as_it_needs(
+            frames in frames(), length in 0..0x1_0000_u64, wide: bool, piece in 1..40_usize,
+        ) {
+            let mut bytes: Vec<u8> = frames.iter().flat_map(|(f, p, m)| encode(*f, p, *m)).collect();
+            let before = bytes.len();
+            bytes.extend([0x81, MASKED | if wide { 127 } else { 126 }]);
+            match wide {
+                true => bytes.extend(length.to_be_bytes()),
+                false => bytes.extend((length as u16).to_be_bytes()),
+            }
+            bytes.extend([0; 4]);
+            let header = bytes.len();
+            let mut walker = Walker::default();
+            let mut good = 0;
+            for piece in bytes.chunks_mut(piece) {
+                good += walker.walk(piece);
+                if walker.wasteful.is_some() {
+                    break;
+                }
+            }
+            let allowed = !wide && length >= 126;
+            prop_assert_eq!(walker.refusal().is_none(), allowed);
+            prop_assert_eq!(good, if allowed { header } else { header - 1 });
+            prop_assert!(good > before);
         }
 
         #[test]

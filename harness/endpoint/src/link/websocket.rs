@@ -66,7 +66,7 @@ impl WebSocketLink {
     }
 
     /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
-    /// one). A cut may fall inside a character.
+    /// one), and a ping with the data of `ping` after the first. A cut may fall inside a character.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -74,9 +74,11 @@ impl WebSocketLink {
         &mut self,
         text: &str,
         bytes: usize,
+        ping: Option<&[u8]>,
     ) -> Result<(), LinkLost> {
         self.ready()?;
         let whole = Bytes::copy_from_slice(text.as_bytes());
+        let mut ping = ping.map(Bytes::copy_from_slice);
         let socket = &mut self.socket;
         let sent = timeout(SEND_DEADLINE, async move {
             let (mut at, mut kind) = (0_usize, Data::Text);
@@ -87,6 +89,9 @@ impl WebSocketLink {
                 socket.feed(Message::Frame(part)).await?;
                 if last {
                     return socket.flush().await;
+                }
+                if let Some(data) = ping.take() {
+                    socket.feed(Message::Ping(data)).await?;
                 }
                 (at, kind) = (end, Data::Continue);
             }
@@ -197,6 +202,8 @@ impl WebSocketLink {
             }
             WsError::Io(error) => match error.kind() {
                 io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => gone(),
+                // Only the tap says so.
+                io::ErrorKind::InvalidData => broke(error.to_string()),
                 _ => LinkLost::Closed(format!("the TCP connection failed: {error}")),
             },
             WsError::ConnectionClosed | WsError::AlreadyClosed => {

@@ -55,6 +55,9 @@ pub(super) enum Exchange {
     Interrupted,
 }
 
+/// The data of a ping between two pieces of a message.
+const PING_BETWEEN: &[u8] = b"mcp-hil between";
+
 /// In which manner a frame is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
@@ -62,6 +65,8 @@ pub(super) enum Manner {
     Plain,
     /// In pieces of so many bytes.
     Pieces(usize),
+    /// The same with a ping after the first piece, where the transport has pings.
+    PiecesAroundPing(usize),
     /// With the transport's own acknowledgement, where it has one.
     Acknowledged,
 }
@@ -235,9 +240,18 @@ impl Session {
             self.enter(Some(at), What::Mqtt { note });
             self.connection.unacknowledged += 1;
         }
+        if matches!(manner, Manner::PiecesAroundPing(_)) && self.transport == Transport::WebSocket {
+            let ping = Frame::Ping(PING_BETWEEN.to_vec());
+            self.enter(None, What::Sent { role: Role::Probe, frame: ping });
+        }
         let link = self.connection.link.as_mut()?;
         let sent = match (&frame, manner) {
-            (Frame::Text(text), Manner::Pieces(bytes)) => link.send_fragments(text, bytes).await,
+            (Frame::Text(text), Manner::Pieces(bytes)) => {
+                link.send_fragments(text, bytes, None).await
+            }
+            (Frame::Text(text), Manner::PiecesAroundPing(bytes)) => {
+                link.send_fragments(text, bytes, Some(PING_BETWEEN)).await
+            }
             (_, Manner::Acknowledged) => link.send_acknowledged(&frame).await,
             _ => link.send(&frame).await,
         };

@@ -382,12 +382,7 @@ impl Session {
                 return Ok(Frame::Binary(mcp_hil_core::wire::from_hex(hex).unwrap_or_default()));
             }
             Outgoing::Ping(least) | Outgoing::Pong(least) => {
-                let data = format!(
-                    "{:x<least$}",
-                    format!("mcp-hil {fresh} "),
-                    least = usize::from(*least)
-                );
-                let data = data.into_bytes();
+                let data = control_data(fresh, *least);
                 return Ok(match outgoing {
                     Outgoing::Ping(_) => Frame::Ping(data),
                     _ => Frame::Pong(data),
@@ -396,6 +391,18 @@ impl Session {
         };
         Ok(self.envelope(&payload))
     }
+}
+
+/// The data of a ping or a pong, different in each unless there must be none.
+fn control_data(fresh: impl std::fmt::Display, least: Option<u8>) -> Vec<u8> {
+    let least = match least {
+        Some(0) => return Vec::new(),
+        least => usize::from(least.unwrap_or_default()),
+    };
+    let mut data = format!("mcp-hil {fresh} ").into_bytes();
+    // Data is bytes, not text (RFC 6455, section 5.5.2): a zero among them ends nothing.
+    data.extend((0..=u8::MAX).take(least.saturating_sub(data.len())));
+    data
 }
 
 /// The tool that a message calls, in whatever shape it does.
@@ -412,6 +419,7 @@ fn called(frame: &Frame) -> Option<String> {
 /// How a step wants its message sent.
 pub(super) fn manner(step: &Step) -> Manner {
     match step.fragment {
+        Some(bytes) if step.pinged => Manner::PiecesAroundPing(bytes),
         Some(bytes) => Manner::Pieces(bytes),
         None if step.acknowledged => Manner::Acknowledged,
         None => Manner::Plain,
