@@ -147,14 +147,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
             return Err(Wrong::new(what()).hint(hint).inside(second));
         }
     }
-    if raw.qos.is_some_and(|qos| qos > 1) {
-        let wrong = Wrong::new("`qos`: expected 0 or 1");
-        return Err(wrong.hint("write `qos: 1`").inside("qos"));
-    }
-    if raw.ping_between && raw.fragment.is_none() {
-        let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");
-        return Err(wrong.hint("write `fragment: 64` as well").inside("ping_between"));
-    }
+    manner(raw.qos, raw.fragment, raw.ping_between)?;
     let unchanged = raw.unchanged.map(|slug| requirement(&slug, catalogue)).transpose();
     Ok(Step {
         line,
@@ -173,6 +166,19 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
 
 /// Most bytes of the reason in a Close frame (RFC 6455, section 5.5): the code takes two.
 const MAX_REASON_BYTES: usize = 123;
+
+/// Whether it can be sent in the manner that it says.
+fn manner(qos: Option<u8>, fragment: Option<usize>, ping_between: bool) -> Result<(), Wrong> {
+    if qos.is_some_and(|qos| qos > 1) {
+        let wrong = Wrong::new("`qos`: expected 0 or 1");
+        return Err(wrong.hint("write `qos: 1`").inside("qos"));
+    }
+    if ping_between && fragment.is_none() {
+        let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");
+        return Err(wrong.hint("write `fragment: 64` as well").inside("ping_between"));
+    }
+    Ok(())
+}
 
 /// The messages that a step sends, each with the name of its member: one, unless it is written wrong.
 fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {

@@ -115,6 +115,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "batch-hangs": "A batch stops the message loop." => envelopes_instead(is_batch, Act::Hang);
     "burst-overflow": "Of requests back to back those beyond the sixteenth are lost."
         => queue(|index| index < 16);
+    "burst-calls-lost": "Of calls back to back those beyond the twentieth are lost; other requests are not."
+        => queue_of(|request| !request.tool().is_empty(), |index| index < 20);
     "burst-every-twentieth-lost": "Of requests back to back every twentieth is lost."
         => queue(|index| index % 20 != 19);
     "burst-panics": "More than 24 requests back to back exhaust the memory." => {
@@ -149,10 +151,18 @@ const QUEUE_MS: u64 = 6;
 
 /// Answers pass a queue; `is_kept` tells which places in it are good.
 fn queue(is_kept: fn(usize) -> bool) -> Defect {
+    queue_of(|_| true, is_kept)
+}
+
+/// The same for the answers to such requests.
+fn queue_of(is_such: fn(&Request) -> bool, is_kept: fn(usize) -> bool) -> Defect {
     let queue = Rc::new(RefCell::new(Vec::<String>::new()));
     let out = Rc::clone(&queue);
     Defect::default()
-        .on_answer_text(move |_, text, hands| {
+        .on_answer_text(move |request, text, hands| {
+            if !is_such(request) {
+                return Flow::Pass;
+            }
             let mut queue = queue.borrow_mut();
             if queue.is_empty() {
                 hands.act_later(QUEUE_MS, Act::Wake);
