@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bounds::{bounds, is_narrowed};
 use crate::wire::as_integer;
 
 /// The tool that tells a device's state.
@@ -325,7 +326,16 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         surface.status.as_ref().and_then(|status| status.pointer(pointer)).is_some()
     };
 
-    let volume = has("self.audio_speaker.set_volume") && reads("/audio_speaker/volume");
+    // Levels of our choice are good only where the schema forbids none.
+    let sets = |setter: &str| {
+        let argument = setter.rsplit('_').next().unwrap_or(setter);
+        let is_it = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(setter);
+        let tool = surface.tools.iter().find(is_it);
+        let schema =
+            tool.and_then(|one| one.pointer(&format!("/inputSchema/properties/{argument}")));
+        has(setter) && !schema.is_some_and(is_narrowed)
+    };
+    let volume = sets("self.audio_speaker.set_volume") && reads("/audio_speaker/volume");
     let claims = [
         ("tools", !facts.tools.is_empty()),
         ("pages", surface.first_cursor.is_some()),
@@ -339,7 +349,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
             volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),
         ),
         ("mute", volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute")),
-        ("brightness", has("self.screen.set_brightness") && reads("/screen/brightness")),
+        ("brightness", sets("self.screen.set_brightness") && reads("/screen/brightness")),
         ("theme", has("self.screen.set_theme") && reads("/screen/theme")),
         ("console", surface.console),
         ("console.mcp", surface.console_mcp),
@@ -437,12 +447,10 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
 
 /// Picks the tool that takes one integer between bounds, and where its effect shows.
 fn probe_integer(facts: &mut Facts, surface: &Surface, candidates: &[Candidate]) {
-    let bounds = |schema: &Value| {
-        Some((as_integer(schema.get("minimum")?)?, as_integer(schema.get("maximum")?)?))
-    };
     let integer = candidates.iter().find_map(|tool| {
         let (argument, schema) = tool.only_required("integer")?;
-        Some((tool, argument, bounds(schema).filter(|(low, high)| low < high)?))
+        let [low, high] = bounds(schema);
+        Some((tool, argument, low.zip(high).filter(|(low, high)| low < high)?))
     });
     let Some((tool, argument, (low, high))) = integer else {
         return;

@@ -31,6 +31,7 @@ macro_rules! notice {
 }
 
 pub mod baseline;
+pub mod bounds;
 pub mod capability;
 pub mod catalogue;
 pub mod conversation;

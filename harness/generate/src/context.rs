@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use mcp_hil_core::bounds::bounds;
 use mcp_hil_core::capability::{Facts, Permission};
-use mcp_hil_core::wire::as_integer;
 
 use crate::tool_names::SET_VOLUME;
 
@@ -127,10 +127,10 @@ impl Tool {
 
 impl Kind {
     fn of(schema: &Value) -> Self {
-        let bound = |name: &str| schema.get(name).and_then(as_integer);
         match schema.get("type").and_then(Value::as_str) {
             Some("integer") if schema.get("enum").is_none() => {
-                Self::Integer { minimum: bound("minimum"), maximum: bound("maximum") }
+                let [minimum, maximum] = bounds(schema);
+                Self::Integer { minimum, maximum }
             }
             Some("boolean") => Self::Boolean,
             Some("string") => Self::Text {

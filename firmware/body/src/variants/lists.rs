@@ -103,6 +103,18 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 && value.as_i64().is_some_and(|brightness| !(1..=90).contains(&brightness));
             Some(if is_refused { json!("not 1 to 90") } else { value })
         });
+    "levels-in-fives": "Volume and brightness take multiples of five, and the schema says so."
+        => tools(|tool| for level in ["volume", "brightness"] {
+            let at = format!("/inputSchema/properties/{level}");
+            if let Some(schema) = tool.pointer_mut(&at) {
+                schema["multipleOf"] = json!(5);
+            }
+        })
+        .on_argument(|property, value| {
+            let is_level = ["volume", "brightness"].contains(&property.name);
+            let is_refused = is_level && value.as_i64().is_some_and(|level| level % 5 != 0);
+            Some(if is_refused { json!("no multiple of 5") } else { value })
+        });
     "schemas-as-stock":
         "Arguments have no description and tools without arguments no `properties`."
         => tools(|tool| {
