@@ -109,6 +109,7 @@ impl Replay {
             let end = DutRunEnd {
                 firmware: self.firmware(dut_run),
                 timing: timing.cloned().unwrap_or_default(),
+                left_out: recorded.left_out.get(&name).cloned().unwrap_or_default(),
                 round_trips: recorded.round_trips.get(&name).copied().unwrap_or_default(),
                 ..self.judge(dut_run, &policy, reporters)
             };

@@ -1,7 +1,7 @@
 //! Every check is proven twice: the good device has no finding, and for each requirement there is
 //! a mutant of the device that breaks it and is caught.
 //!
-//! `src/self_test/mutants.toml` names, for each mutant, the cases and requirements that kill it, and over which
+//! `scenarios/mutants.toml` names, for each mutant, the cases and requirements that kill it, and over which
 //! transport where that is not WebSocket. The mutants run against just these cases; what a whole run
 //! finds is what `mcp-hil run --mutant NAME` shows.
 

@@ -15,6 +15,9 @@ pub fn requirements() -> &'static [(&'static str, &'static str)] {
     REQUIREMENTS
 }
 
+/// Which case and requirement find which mutant of the reference device, TOML: `mcp-hil self-test` holds the suite to it.
+pub const MUTANTS: &str = include_str!("../mutants.toml");
+
 /// The test vectors: path below this folder and text of each JSON file.
 ///
 /// The judge and the reference device share no code. They share these.

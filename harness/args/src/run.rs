@@ -171,6 +171,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "K/N", help_heading = "Selection")]
     pub shard: Option<Shard>,
 
+    /// End within this time from when the device is connected, such as `60s`: the cases that find most for the time
+    /// that they take are carried out, and the others named. One that has begun is carried through [default: all run]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Selection")]
+    pub time_budget: Option<Duration>,
+
     /// Do not try the commands that show findings again before they are printed
     #[arg(long, help_heading = "Verdicts")]
     pub no_confirm: bool,

@@ -250,6 +250,9 @@ pub struct Summary {
     /// Why it stopped by itself before its end, in words: `after the first failure`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
+    /// The cases that there was no time for, on each device (`dut/transport`): `--time-budget`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, Vec<String>>,
     /// Why the bench could not carry out the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bench_error: Option<String>,

@@ -20,6 +20,9 @@ const DIFFERENCES_NAMED: usize = 6;
 /// Most characters of one line of a bench error.
 const BENCH_LINE: usize = 600;
 
+/// How many of the cases that there was no time for are named.
+const LEFT_OUT_NAMED: usize = 8;
+
 /// How long the answers of a device must have been waited for, in microseconds, for the number to be told.
 const LONG_WAIT_US: u64 = 2_000_000;
 
@@ -145,15 +148,7 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
             page.row(label, &clean::line(line, BENCH_LINE));
         }
     }
-    if let Some(stopped) = &summary.stopped {
-        let done = summary.cases + summary.not_applicable;
-        let text = format!("{stopped}, with {done} of {} done", count(planned, "case"));
-        page.row("stopped", &clean::visible(&text));
-    }
-    if summary.interrupted {
-        let done = summary.cases + summary.not_applicable;
-        page.row("interrupted", &format!("after {done} of {}", count(planned, "case")));
-    }
+    put_what_is_missing(page, summary, planned);
     if let Some(hidden) = hidden(duts).filter(|_| summary.cases > 0) {
         page.row("not observed", &hidden);
     }
@@ -167,6 +162,34 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
     if let Some(judged) = judged(duts, summary) {
         page.whole_row("judged", &judged);
     }
+}
+
+/// Says why a run has not carried out everything, and what it left out.
+fn put_what_is_missing(page: &mut Page, summary: &Summary, planned: usize) {
+    let done = summary.cases + summary.not_applicable;
+    if let Some(stopped) = &summary.stopped {
+        let text = format!("{stopped}, with {done} of {} done", count(planned, "case"));
+        page.row("stopped", &clean::visible(&text));
+    }
+    for (at, (dut, cases)) in summary.left_out.iter().enumerate() {
+        let several = summary.left_out.len() > 1;
+        let label = if at == 0 { "left out" } else { "" };
+        page.row(label, &clean::line(&left_out(dut, cases, several), BENCH_LINE));
+    }
+    if summary.interrupted {
+        page.row("interrupted", &format!("after {done} of {}", count(planned, "case")));
+    }
+}
+
+/// `80 cases: list/pages, list/inventory and 78 more (all in report.json)`.
+fn left_out(dut: &str, cases: &[String], several: bool) -> String {
+    let of = if several { format!("{dut}: ") } else { String::new() };
+    let named: Vec<&str> = cases.iter().take(LEFT_OUT_NAMED).map(String::as_str).collect();
+    let more = match cases.len().saturating_sub(LEFT_OUT_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more (all in report.json)"),
+    };
+    format!("{of}{}: {}{more}", count(cases.len(), "case"), named.join(", "))
 }
 
 /// `41 cases on 1 DUT: 39 passed, 1 failed, 1 inconclusive; 126 of 131 required requirements

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What kills which mutant; the tests of mutants hold the checks to it.
-const MUTANTS: &str = include_str!("mutants.toml");
+use mcp_hil_scenarios::MUTANTS;
 
 /// What kills a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]

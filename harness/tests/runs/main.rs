@@ -19,3 +19,4 @@ mod properties;
 mod replay;
 mod safety;
 mod soak;
+mod time_budget;

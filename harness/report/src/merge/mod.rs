@@ -157,7 +157,8 @@ impl Merge {
                 reporters.event(&Event::DutReady(Box::new(ready)));
             }
             let cases = self.cases(&dut.name, &dut.transport);
-            let end = DutRunEnd { cases, facts: self.facts(dut), firmware, ..Default::default() };
+            let (facts, left_out) = (self.facts(dut), self.left_out(dut));
+            let end = DutRunEnd { cases, facts, firmware, left_out, ..Default::default() };
             driver.dut_run(&dut.name, &dut.transport, end);
         }
         let names: BTreeSet<&str> = duts.iter().map(|dut| &*dut.name).collect();
@@ -194,6 +195,13 @@ impl Merge {
         let first = told.next()?.clone();
         let capabilities = told.fold(first, |all, more| &all | more);
         Some(Facts { capabilities, ..Facts::default() })
+    }
+
+    /// What there was no time for, in any of the runs.
+    fn left_out(&self, dut: &DutInfo) -> Vec<String> {
+        let dut_run = dut_over(&dut.name, &dut.transport);
+        let told = self.parts.iter().filter_map(|part| part.record.summary.left_out.get(&dut_run));
+        told.flatten().cloned().collect()
     }
 
     /// What was to run, all parts together.

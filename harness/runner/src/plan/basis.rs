@@ -69,6 +69,8 @@ fn options(args: &RunArgs) -> Vec<String> {
     options.extend(args.allow.iter().map(|tool| format!("--allow {tool}")));
     options.push(format!("--inputs {}", args.inputs));
     options.push(format!("--max-time {}ms", args.max_time.as_millis()));
+    let within = args.time_budget;
+    options.extend(within.map(|time| format!("--time-budget {}", argument(time))));
     options.extend(args.budget.map(|calls| format!("--budget {calls}")));
     options.push(format!("--deadline {}", argument(args.deadline)));
     options.extend(args.linger.map(|time| format!("--linger {}", argument(time))));

@@ -1,6 +1,7 @@
 //! What is going to run: read from arguments and files, complete before anything starts.
 
 mod basis;
+mod cost;
 mod folder;
 mod generation;
 mod last_failed;
@@ -29,6 +30,7 @@ use crate::secrets::Secret;
 use crate::snapshots::Setup as Snapshots;
 
 pub use basis::requirements;
+pub(crate) use cost::Cost;
 pub(crate) use folder::PART;
 pub use folder::{make_folder, now};
 pub use generation::Generation;
@@ -102,6 +104,8 @@ pub struct Plan {
     pub flaky_fails: bool,
     /// After how many failures the run stops.
     pub limit: Option<FailureLimit>,
+    /// How long it may take, from when the device is connected.
+    pub time_budget: Option<Duration>,
     /// Name of the run.
     pub run: String,
     /// When it began, RFC 3339, UTC.
@@ -127,7 +131,7 @@ impl Plan {
             folder: self.folder.join("twin"),
             ..self.clone()
         };
-        (plan.limit, plan.retries) = (None, 0);
+        (plan.limit, plan.time_budget, plan.retries) = (None, None, 0);
         plan.mqtt.broker = None;
         plan.mqtt.told = true;
         plan.generation.budget = None;

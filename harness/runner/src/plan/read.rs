@@ -126,7 +126,6 @@ impl Plan {
         if args.last_failed {
             tests.keep_last_failed(&args.out, &dut.name);
         }
-        let whole_suite = tests.whole_suite;
         let mut repro_arguments = args.repro_arguments();
         if let (Some(_), Some(path)) = (&dut.in_place_of, &args.baseline) {
             // Known failures of the board are none of another device, which would be called to account
@@ -152,7 +151,7 @@ impl Plan {
             &dut,
             &tests.cases,
             // Other rule sets leave cases out.
-            whole_suite && args.rules.is_empty() && basis.shard.is_none(),
+            tests.whole_suite && args.rules.is_empty() && basis.shard.is_none(),
         )?;
         let listening = Listening::new(args, &dut)?;
         let started = now();
@@ -172,11 +171,12 @@ impl Plan {
             retries: args.retries,
             flaky_fails: args.flaky_result == FlakyResult::Fail,
             limit: args.most_failures().map(FailureLimit::new),
+            time_budget: args.time_budget,
             redial_deadline: args.reconnect_deadline,
             dut,
             cases: tests.cases,
             generation: tests.generation,
-            whole_suite: whole_suite && basis.shard.is_none(),
+            whole_suite: tests.whole_suite && basis.shard.is_none(),
             basis,
             catalogue: tests.suite.catalogue,
             rules: tests.suite.rules,

@@ -5,23 +5,22 @@
 //! is never split, and every part gets to know the device by itself.
 
 use super::Generation;
+use super::cost::Cost;
 use mcp_hil_record::shard::Shard;
-use mcp_hil_scenario::{Action, Case, Step};
+use mcp_hil_scenario::Case;
 
-/// What an input of a property costs, in steps of a scenario, on average.
-const INPUT: u64 = 6;
-
-/// What a step costs that waits for the device to do something by itself, in the same measure.
+/// What a wait for the device costs, in exchanges.
 const WAIT: u64 = 40;
 
 /// Leaves of a selection what falls to this part, in its order.
 pub(super) fn keep(shard: Shard, cases: &mut Vec<Case>, generation: &mut Generation) {
-    let inputs = u64::from(generation.inputs);
     let properties = generation.properties.iter();
+    let inputs = Cost::of_inputs(generation.inputs);
     let costs: Vec<(&str, u64)> = cases
         .iter()
-        .map(|case| (&*case.id, case.steps.iter().map(cost).sum()))
-        .chain(properties.map(|property| (property.id, inputs * INPUT)))
+        .map(|case| (&*case.id, Cost::of(case)))
+        .chain(properties.map(|property| (property.id, inputs)))
+        .map(|(id, cost)| (id, cost.exchanges + WAIT * (cost.waits + cost.lingers)))
         .collect();
     let mine = mine(shard, &costs);
     let mut at = mine.iter();
@@ -45,24 +44,6 @@ fn mine(shard: Shard, costs: &[(&str, u64)]) -> Vec<bool> {
         mine[at] = least + 1 == shard.number as usize;
     }
     mine
-}
-
-/// How many exchanges a step stands for, more or less.
-fn cost(step: &Step) -> u64 {
-    let all = |steps: &[Step]| -> u64 { steps.iter().map(cost).sum() };
-    match &step.action {
-        Action::Burst(steps) => all(steps),
-        Action::Each { rows, steps } => rows.len() as u64 * all(steps),
-        Action::Disconnect { after } => WAIT + all(after),
-        Action::Reboot
-        | Action::Configure { .. }
-        | Action::Close { .. }
-        | Action::KeepAlive
-        | Action::Linger(_)
-        | Action::Audio { .. }
-        | Action::Console { .. } => WAIT,
-        Action::Send(_) | Action::List { .. } => 1,
-    }
 }
 
 #[cfg(test)]

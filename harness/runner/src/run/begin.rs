@@ -46,6 +46,7 @@ impl DutRun<'_, '_> {
         if !session.connection.connected {
             return self.not_connected(session, &url);
         }
+        self.connected = Instant::now();
         let mut known = session.get_to_know(&self.plan.dut.permission()).await;
         if known.end == Exchange::Gone {
             session.wait_for_exit().await;

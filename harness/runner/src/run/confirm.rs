@@ -28,6 +28,9 @@ const CAUSES_ON_BOARD: usize = 3;
 /// How long all confirmations may take; the one that is running then is carried through.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// With less than this left of a time budget, none is tried.
+const SHORTEST: Duration = Duration::from_secs(2);
+
 /// How long it may take to make one script small that has ended the device.
 const LESSENING: Duration = Duration::from_secs(15);
 
@@ -40,17 +43,19 @@ pub(super) async fn confirm(
     found: &mut [Cause],
     reporters: &mut Reporters<'_>,
     interrupt: &watch::Receiver<bool>,
+    most_time: Option<Duration>,
 ) {
     let most = most(plan);
-    if most == 0 || found.is_empty() {
+    let patience = most_time.map_or(PATIENCE, |time| PATIENCE.min(time));
+    if most == 0 || found.is_empty() || patience < SHORTEST {
         return;
     }
     let text = format!(
         "trying the repro commands for up to {} s (`--no-confirm` leaves that out)",
-        PATIENCE.as_secs()
+        patience.as_secs()
     );
     reporters.event(&Event::Notice { text });
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     for cause in found.iter_mut().take(most) {
         let Some(transport) = Transport::named(&cause.transport) else {
             continue;
@@ -237,7 +242,7 @@ impl Again<'_> {
         let plan = self.plan;
         let mut again = plan.clone();
         (again.folder, again.snapshots) = (folder(plan), None);
-        (again.limit, again.retries) = (None, 0);
+        (again.limit, again.time_budget, again.retries) = (None, None, 0);
         again.transports = vec![self.transport];
         let property = match selection {
             Selection::Property(id) => Some(&**id),

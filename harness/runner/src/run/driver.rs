@@ -97,6 +97,7 @@ impl<'a> Driver<'a> {
         self.tally.timing(dut, transport, end.timing);
         self.tally.round_trips(dut, transport, end.round_trips);
         self.tally.memory(dut, transport, end.memory);
+        self.tally.left_out(dut, transport, end.left_out);
         end.cases.into_iter().for_each(|case| self.case(case));
         self.end.interrupted |= end.interrupted;
         if let Some(error) = &end.error {
@@ -134,6 +135,11 @@ impl<'a> Driver<'a> {
     /// What each device (`dut/transport`) showed that it can do.
     pub fn capabilities(&self) -> &BTreeMap<String, BTreeSet<String>> {
         self.tally.capabilities()
+    }
+
+    /// Whether there was no time for some of the cases.
+    pub fn has_left_out(&self) -> bool {
+        self.tally.has_left_out()
     }
 
     /// Whether nothing has cut it short.

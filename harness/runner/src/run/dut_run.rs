@@ -21,6 +21,7 @@ use super::report::{CaseReports, spoilt};
 use super::session::{Exchange, Session};
 use super::state::{PropertyRun, Silence};
 use super::surrogate::Surrogate;
+use super::time_budget::TimeBudget;
 use crate::plan::Plan;
 use crate::random::Random;
 use mcp_hil_record::Reporters;
@@ -80,6 +81,8 @@ pub struct DutRunEnd {
     pub interrupted: bool,
     /// Whether it stopped by itself, after so many failures.
     pub stopped: bool,
+    /// The cases that there was no time for.
+    pub left_out: Vec<String>,
 }
 
 /// Runs all cases of the plan on its device, over one transport. Where something is kept, the device is that of the run
@@ -131,6 +134,12 @@ pub(super) struct DutRun<'a, 'r> {
     /// How many cases ran since the last look for late answers.
     pub(super) since_look: usize,
     pub(super) properties: PropertyRun<'a, 'r>,
+    /// When the device was connected.
+    pub(super) connected: Instant,
+    /// The time that is left, where that is limited.
+    pub(super) time: Option<TimeBudget>,
+    /// The cases that there was no time for.
+    pub(super) left_out: Vec<String>,
 }
 
 impl<'a, 'r> DutRun<'a, 'r> {
@@ -154,6 +163,9 @@ impl<'a, 'r> DutRun<'a, 'r> {
             silence: Silence::default(),
             since_look: 0,
             properties: PropertyRun::default(),
+            connected: Instant::now(),
+            time: None,
+            left_out: Vec::new(),
         }
     }
 
@@ -199,13 +211,19 @@ impl DutRun<'_, '_> {
         end.interrupted = session.is_interrupted();
         if end.error.is_none() {
             let plan = self.plan;
+            self.time_begins(session);
             for (index, case) in plan.cases.iter().enumerate() {
                 if session.is_interrupted() || self.is_stopped() {
                     break;
                 }
-                self.case(session, case, plan.cases.get(index + 1)).await;
+                if self.has_time_for(index, &case.id) {
+                    let began = Instant::now();
+                    self.case(session, case, plan.cases.get(index + 1)).await;
+                    self.took(index, began);
+                }
             }
             self.properties(session).await;
+            end.left_out = std::mem::take(&mut self.left_out);
             end.interrupted = session.is_interrupted();
             end.stopped = self.is_stopped();
             match end.interrupted {

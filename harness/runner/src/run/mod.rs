@@ -8,7 +8,7 @@
 //! are printed; `property_run` has generated ones carried out, `shrink` makes what fails smaller, on a
 //! `surrogate` where there is one, and `keep` leaves it as a file;
 //! `interactive` carries out what a program of its own orders, in place of a scenario, `talk` each order, and
-//! `idle` serves the device meanwhile;
+//! `idle` serves the device meanwhile; `time_budget` chooses what a run with little time carries out;
 //! `settle` reads the device's state when it stands still;
 //! `recover` brings a board back, and makes it dial; `unreached` tells of one that never does; `recorder` writes the transcripts; `report` turns judgements into reports.
 
@@ -50,10 +50,14 @@ mod stimulus;
 mod summary;
 mod surrogate;
 mod talk;
+mod time_budget;
 mod together;
 mod turn;
 mod unreached;
 
+use std::time::Instant;
+
+use mcp_hil_args::argument;
 use mcp_hil_core::baseline::Baseline;
 use tokio::sync::watch;
 
@@ -168,6 +172,7 @@ async fn carry_out(
             Waited::Interrupted => driver.end.interrupted = true,
         }
     }
+    let began = Instant::now();
     for transport in &plan.transports {
         if driver.is_complete() && driver.end.stopped.is_none() {
             let kept = kept.as_deref_mut();
@@ -178,12 +183,17 @@ async fn carry_out(
             driver.dut_run(&plan.dut.name, transport.name(), end);
         }
     }
+    if let Some(whole) = plan.time_budget.filter(|_| driver.has_left_out()) {
+        let within = || format!("for lack of time (`--time-budget {}`)", argument(whole));
+        driver.end.stopped.get_or_insert_with(within);
+    }
     if plan.transports.len() == 2 && driver.is_complete() && driver.end.stopped.is_none() {
         compare_transports(plan, &mut driver, reporters);
     }
     if plan.confirms && driver.is_complete() {
         let mut found = causes(driver.cases());
-        confirm::confirm(plan, &mut found, reporters, &interrupt).await;
+        let left = plan.time_budget.map(|whole| whole.saturating_sub(began.elapsed()));
+        confirm::confirm(plan, &mut found, reporters, &interrupt, left).await;
         driver.end.tried = found;
     }
     if let Some(setup) = &plan.snapshots {

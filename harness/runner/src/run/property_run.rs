@@ -110,9 +110,16 @@ impl DutRun<'_, '_> {
             if session.is_interrupted() || self.is_stopped() {
                 return;
             }
-            let until = share(began, generation.max_time, at, number, Instant::now());
+            let index = self.plan.cases.len() + at as usize - 1;
+            if !self.has_time_for(index, property.id) {
+                continue;
+            }
+            let now = Instant::now();
+            let until = share(began, generation.max_time, at, number, now);
+            let until = self.time_ends().map_or(until, |end| until.min(end));
             let is_last = at == number;
             self.property(session, property, &context, until, is_last).await;
+            self.took(index, now);
         }
     }
 

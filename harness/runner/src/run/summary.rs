@@ -131,6 +131,18 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Takes note of the cases that there was no time for on a device over one transport.
+    pub(super) fn left_out(&mut self, dut: &str, transport: &str, cases: Vec<String>) {
+        if !cases.is_empty() {
+            self.summary.left_out.insert(dut_over(dut, transport), cases);
+        }
+    }
+
+    /// Whether there were any.
+    pub(super) fn has_left_out(&self) -> bool {
+        !self.summary.left_out.is_empty()
+    }
+
     /// Takes note of the free memory that a device told over one transport.
     pub(super) fn memory(&mut self, dut: &str, transport: &str, seen: Option<FreeMemory>) {
         self.summary.memory.extend(seen.map(|seen| (dut_over(dut, transport), seen)));
