@@ -21,11 +21,14 @@ use mcp_hil_record::text::clean;
 /// Characters of a line that people are shown.
 const LONGEST_TEXT: usize = 400;
 
+/// How many of its characters are shown before what differs, at most.
+const BEFORE: usize = 120;
+
 /// Parts that differ and are shown; the others are counted.
 const MOST_PARTS: usize = 10;
 
 /// What differs from run to run in any text, and what stands for it.
-static TEXTS: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
+static TEXTS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
     let id = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
     let client = "@@@[0-9a-f]{8}@@@";
     let address = r"(127\.0\.0\.1|localhost|\[::1\]):[0-9]+";
@@ -33,6 +36,8 @@ static TEXTS: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
     let clock = r"\b([EWIDV]) \([0-9]+\) ";
     // In a message within a transcript, quotes are escaped.
     let port = r#"(\\?"port\\?":)[0-9]+"#;
+    // How many messages waited at a time, and where, decides how much memory was ever left.
+    let memory = r#"(minimum_free_heap_size\\?":\\?"?)[0-9]+"#;
     let time = r#"\b(time|timestamp)="[^"]*""#;
     [
         (id, "[id]"),
@@ -41,6 +46,7 @@ static TEXTS: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
         (port, "$1[port]"),
         (clock, "$1 ([ms]) "),
         (r"\bseq [0-9]+", "seq [n]"),
+        (memory, "$1[bytes]"),
         (time, "$1=\"[time]\""),
     ]
     .map(|(pattern, stands)| (Regex::new(pattern).expect("a pattern of its own"), stands))
@@ -52,8 +58,10 @@ const TIMES: [&str; 6] = ["at_us", "seq", "took_us", "started", "timing", "memor
 /// Headers of a handshake that are random.
 const RANDOM: [&str; 1] = ["sec-websocket-key"];
 
-/// Requirements that are exercised by what comes by a clock of its own.
-const BY_CLOCK: [&str; 3] = ["channel.header", "channel.sequence", "mqtt.keep-alive"];
+/// Requirements that are exercised by what comes by a clock of its own, or where enough time has passed: whether a
+/// setting is still on its way after a call is told by that.
+const BY_CLOCK: [&str; 4] =
+    ["channel.header", "channel.sequence", "mqtt.keep-alive", "status.kept"];
 
 /// A part of a run that is compared by itself: its name, and its lines.
 type Parts = BTreeMap<String, Vec<String>>;
@@ -89,13 +97,28 @@ fn show(text: &mut String, name: &str, one: Option<&Vec<String>>, other: Option<
     let empty = Vec::new();
     let (one, other) = (one.unwrap_or(&empty), other.unwrap_or(&empty));
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let pair = one.get(at).zip(other.get(at));
+    let same = pair.map_or(0, |(one, other)| {
+        one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+    });
     let line = |lines: &[String]| match lines.get(at) {
-        Some(line) => clean::line(line, LONGEST_TEXT),
+        Some(line) => from_difference(line, same),
         None => format!("ends after {} lines", lines.len()),
     };
     let _ = writeln!(text, "{name}, line {}", at + 1);
     let _ = writeln!(text, "    first   {}", line(one));
     let _ = writeln!(text, "    second  {}", line(other));
+}
+
+/// A line, so cut that it shows what comes after so many characters.
+fn from_difference(line: &str, same: usize) -> String {
+    let skipped = same.saturating_sub(BEFORE);
+    match line.char_indices().nth(skipped) {
+        Some((start, _)) if start > 0 => {
+            format!("... {}", clean::line(&line[start..], LONGEST_TEXT))
+        }
+        _ => clean::line(line, LONGEST_TEXT),
+    }
 }
 
 /// All parts of a run.
@@ -189,4 +212,26 @@ fn read(run: &Path, name: &str) -> Result<String, UserError> {
 fn parsed(text: &str, name: &str) -> Result<Value, UserError> {
     serde_json::from_str(text)
         .map_err(|error| UserError::usage(format!("`{name}`: {error}"), "the file is damaged"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_free_memory_is_told_by_a_clock() {
+        let bare = r#"{"minimum_free_heap_size":648340,"flash_size":1}"#;
+        assert_eq!(normal(bare), r#"{"minimum_free_heap_size":[bytes],"flash_size":1}"#);
+        let within = r#"{"text":"{\"minimum_free_heap_size\":\"648340\"}"}"#;
+        assert_eq!(normal(within), r#"{"text":"{\"minimum_free_heap_size\":\"[bytes]\"}"}"#);
+    }
+
+    #[test]
+    fn of_a_long_line_what_differs_is_shown() {
+        let long = format!("{}é1{}", "a".repeat(2_000), "b".repeat(2_000));
+        let shown = from_difference(&long, 2_001);
+        assert!(shown.starts_with("... aaa") && shown.contains("é1bbb"), "{shown}");
+        assert!(shown.chars().count() < 500, "{shown}");
+        assert_eq!(from_difference("short", 4), "short");
+    }
 }
