@@ -164,7 +164,10 @@ fn entry(parts: &mut Parts, file: &str, mut entry: Value) {
         "mqtt" if entry["note"] == "ping" => return,
         "sent" | "control" => of_case("sent"),
         "received" | "reply" => of_case("received"),
-        _ => of_case("link and marks"),
+        // A device that boots asks for its configuration while the next input is begun.
+        "http" => of_case("HTTP"),
+        "mark" => of_case("marks"),
+        _ => of_case("link"),
     };
     without_times(&mut entry);
     parts.entry(part).or_default().push(normal(&entry.to_string()));
