@@ -59,6 +59,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 result["content"][0]["text"] = json!(format!("{status:#}"));
             }
         });
+    "status-behind-words": "The status is the second text of its result, behind some words."
+        => tool(STATUS).result(|result| {
+            if let Some(content) = result["content"].as_array_mut() {
+                content.insert(0, json!({"type": "text", "text": "It is:"}));
+            }
+        });
     "extra-members": "Envelopes, answers and results have members that no document mentions."
         => defect().on_message(|kind, envelope, _| {
             envelope["timestamp"] = json!(1_758_893_424_665_u64);

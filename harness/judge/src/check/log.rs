@@ -314,26 +314,50 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
         view.insert("outcome".into(), outcome.into());
     }
     let content = result.and_then(|result| result.get("content"));
-    let text = content.and_then(Value::as_array).and_then(|items| {
-        items.iter().find(|item| item.get("type").and_then(Value::as_str) == Some("text"))
-    });
-    if let Some(text) = text.and_then(|item| item.get("text")).and_then(Value::as_str) {
-        view.insert("text".into(), text.into());
-        // RFC 8259 section 8.2 lets a text hold half a surrogate pair, which this parser refuses: what else the
-        // text says can be read all the same.
-        let read = |text: &str| serde_json::from_str(text).ok();
-        let json = read(text).or_else(|| read(&without_lone_surrogates(text)?));
-        if let Some(json) = json {
+    let is_text = |item: &&Value| item.get("type").and_then(Value::as_str) == Some("text");
+    let items = content.and_then(Value::as_array).into_iter().flatten().filter(is_text);
+    let mut texts = items.filter_map(|item| item.get("text").and_then(Value::as_str));
+    if let Some(first) = texts.next() {
+        view.insert("text".into(), first.into());
+        // A result may have several items (MCP, server/tools, "Tool Result"): words may come before an object.
+        let json = json_of(first);
+        let object = json.clone().filter(Value::is_object);
+        let object = object.or_else(|| texts.filter_map(json_of).find(Value::is_object));
+        if let Some(json) = object.or(json) {
             view.insert("json".into(), json);
         }
     }
     view
 }
 
+/// What a text says as JSON. RFC 8259 section 8.2 lets it hold half a surrogate pair, which this parser refuses: what else
+/// it says can be read all the same.
+fn json_of(text: &str) -> Option<Value> {
+    let read = |text: &str| serde_json::from_str(text).ok();
+    read(text).or_else(|| read(&without_lone_surrogates(text)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[rstest]
+    #[case::alone(&[r#"{"volume": 63}"#], r#"{"volume": 63}"#)]
+    #[case::behind_words(&["Here it is:", r#"{"volume": 63}"#], "Here it is:")]
+    #[case::behind_a_value(&["true", r#"{"volume": 63}"#], "true")]
+    fn the_object_of_an_answer_is_found_among_its_texts(
+        #[case] texts: &[&str],
+        #[case] first: &str,
+    ) {
+        let item = |text: &&str| serde_json::json!({"type": "text", "text": text});
+        let items: Vec<Value> = texts.iter().map(item).collect();
+        let mut payload = Map::new();
+        payload.insert("result".into(), serde_json::json!({"content": items}));
+        let view = view(&payload);
+        assert_eq!(view["json"]["volume"], 63);
+        assert_eq!(view["text"], first);
+    }
 
     #[test]
     fn half_a_surrogate_pair_does_not_hide_the_rest_of_a_status() {
