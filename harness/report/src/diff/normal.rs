@@ -3,7 +3,8 @@
 //! Left out is what clocks, the system and chance decide: times, numbers of entries, names of folders, session ids and
 //! other random ids, ports, keys of handshakes. What was sent, what was received and the rest of a case are compared
 //! each by itself, for they share no order. What comes by a clock of its own falls into one case or into the next:
-//! audio, MQTT's pings and the console are left out, and which cases exercised the rules of audio and pings.
+//! audio, MQTT's pings and the console are left out, and which cases exercised the rules of audio and pings. So are what
+//! depends on how busy a machine is: the least free memory, and whether a setting had the time to arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
