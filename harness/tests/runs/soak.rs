@@ -136,7 +136,9 @@ fn a_leak_of_thirty_two_bytes_a_call_is_attributed_to_the_call() {
     let mut told = findings.filter(|finding| finding["requirement"] == "liveness.memory-each");
     let told = told.next().expect("a finding on memory");
     let text = told["received"].as_str().unwrap();
-    assert!(text.contains("32 bytes less with each of"), "{text}");
+    // A line that a busy host reads late puts the calls before it elsewhere: a byte more or less of each.
+    let about = (31..=33).any(|each| text.starts_with(&format!("{each} bytes less with each of")));
+    assert!(about, "{text}");
     assert!(text.contains("`tools/call self.get_device_status`"), "{text}");
     assert!(!text.contains("ping"), "{text}");
 }

@@ -1,5 +1,6 @@
 //! Defects of notifications, in both directions.
 
+use super::robustness::{Queue, is_call, queue_of};
 use crate::platform::Frame;
 use crate::rows::prelude::*;
 
@@ -68,6 +69,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 cancelled.push(get(payload, "params")["requestId"].clone());
             }
             payload.get("id").is_some_and(|id| cancelled.contains(id))
+        })
+    };
+    "notification-cancelled-ends-all": "notifications/cancelled ends all calls that are under way." => {
+        let queue = Queue::default();
+        let waiting = Rc::clone(&queue);
+        queue_of(queue, is_call, |_| true).on_payload(move |payload, _| {
+            if method_of(payload) == CANCELLED {
+                waiting.borrow_mut().clear();
+            }
+            Flow::Pass
         })
     };
     "notification-progress-panics": "Progress of a request that there is not reads a null pointer."

@@ -116,7 +116,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "burst-overflow": "Of requests back to back those beyond the sixteenth are lost."
         => queue(|index| index < 16);
     "burst-calls-lost": "Of calls back to back those beyond the twentieth are lost; other requests are not."
-        => queue_of(|request| !request.tool().is_empty(), |index| index < 20);
+        => queue_of(Queue::default(), is_call, |index| index < 20);
     "burst-every-twentieth-lost": "Of requests back to back every twentieth is lost."
         => queue(|index| index % 20 != 19);
     "burst-panics": "More than 24 requests back to back exhaust the memory." => {
@@ -149,14 +149,20 @@ pub(super) const MUTANTS: &[Row] = rows! {
 /// How long answers wait in the queue before it is emptied.
 const QUEUE_MS: u64 = 6;
 
+/// Answers that wait to be sent.
+pub(super) type Queue = Rc<RefCell<Vec<String>>>;
+
 /// Answers pass a queue; `is_kept` tells which places in it are good.
 fn queue(is_kept: fn(usize) -> bool) -> Defect {
-    queue_of(|_| true, is_kept)
+    queue_of(Queue::default(), |_| true, is_kept)
 }
 
 /// The same for the answers to such requests.
-fn queue_of(is_such: fn(&Request) -> bool, is_kept: fn(usize) -> bool) -> Defect {
-    let queue = Rc::new(RefCell::new(Vec::<String>::new()));
+pub(super) fn queue_of(
+    queue: Queue,
+    is_such: fn(&Request) -> bool,
+    is_kept: fn(usize) -> bool,
+) -> Defect {
     let out = Rc::clone(&queue);
     Defect::default()
         .on_answer_text(move |request, text, hands| {
@@ -176,6 +182,11 @@ fn queue_of(is_such: fn(&Request) -> bool, is_kept: fn(usize) -> bool) -> Defect
                 hands.send(text);
             }
         })
+}
+
+/// Calls, whatever they come to.
+pub(super) fn is_call(request: &Request) -> bool {
+    !request.tool().is_empty()
 }
 
 /// Text that does not even look like JSON to a lenient parser. Nesting, surrogates and numbers

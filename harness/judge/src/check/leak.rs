@@ -150,7 +150,7 @@ fn leak(stretches: &[Stretch], now: u64) -> Option<u64> {
     let is_even = stretches.iter().filter(is_odd).count() * ODD_SHARE <= stretches.len();
     let end = stretches.last()?.to;
     let came_back = now.saturating_sub(end) > total / 2;
-    let each = total / requests;
+    let each = (total + requests / 2) / requests;
     (is_even && !came_back && each >= LEAST_EACH && total >= LEAST_FALL).then_some(each)
 }
 

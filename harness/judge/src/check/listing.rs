@@ -100,6 +100,8 @@ struct Listing {
     from_start: bool,
     complete: bool,
     tools: Vec<Value>,
+    /// Each `nextCursor`.
+    cursors: Vec<String>,
     /// Where it was asked for.
     began: u64,
     seq: u64,
@@ -261,6 +263,7 @@ impl Lists {
 
     fn judge_against_others(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         self.judge_against_boot_log(listing, names, sink);
+        self.judge_cursors(listing, sink);
         if listing.with_user {
             self.judge_against_ordinary(listing, names, sink);
             return;
@@ -337,6 +340,26 @@ impl Lists {
         });
     }
 
+    /// Judges the cursors that name a tool of the boot log, once it is known which tools are hidden.
+    fn judge_cursors(&self, listing: &Listing, sink: &mut Sink) {
+        let Some(longest) = &self.with_user else { return };
+        for cursor in &listing.cursors {
+            let is_due =
+                self.boot.tools.get(cursor).is_some_and(|(added, _)| *added < listing.began);
+            if is_due && !self.may_hide(cursor, longest) {
+                sink.test(Id::ListCursorTool, self.listed.contains(cursor), || {
+                    evidence(
+                        format!(
+                            "`{cursor}` on a page, because a nextCursor and the boot log name it"
+                        ),
+                        format!("pages without it, of {} tools", listing.tools.len()),
+                        listing.seq,
+                    )
+                });
+            }
+        }
+    }
+
     /// Judges a list with user-only tools against the one without them.
     fn judge_against_ordinary(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         let Some(ordinary) = &self.ordinary else {
@@ -388,6 +411,7 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
                 from_start: params.get("cursor").is_none(),
                 complete: false,
                 tools: Vec::new(),
+                cursors: Vec::new(),
                 began: logged.entry.seq,
                 seq: logged.entry.seq,
             });
@@ -414,6 +438,7 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
             sink.test(Id::ListPageNotEmpty, tools.is_some_and(|tools| !tools.is_empty()), || {
                 evidence("a tool on a page with a nextCursor", "none", answer.entry.seq)
             });
+            listing.cursors.push(next.to_owned());
         }
     }
     for listing in &found {
