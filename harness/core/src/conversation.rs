@@ -41,8 +41,8 @@ const LEAST_TRY_FENCE: Duration = Duration::from_secs(1);
 /// After so many answers it is known how long a device takes for what no tool works on.
 const MANY_ANSWERS: u32 = 100;
 
-/// What requests are all ignored for that begin so: the devices take them for notifications.
-const NOTIFICATIONS: &str = "notifications";
+/// How methods begin that are alike to a device: what it takes for notifications, and what nobody has.
+const ALIKE: [&str; 2] = ["notifications", "mcp_hil/"];
 
 /// How many times what nearly all answers take such a wait lasts.
 const TIMES_USUAL: u32 = 4;
@@ -234,9 +234,9 @@ impl Conversation {
     pub fn shape(&self, duty: &Duty) -> Shape {
         let tool = duty.tool.as_ref().filter(|tool| self.tools.contains(*tool));
         let method = duty.method.as_deref().unwrap_or_default();
-        let is_notification = method.starts_with(NOTIFICATIONS);
+        let alike = ALIKE.into_iter().find(|beginning| method.starts_with(beginning));
         Shape {
-            method: if is_notification { NOTIFICATIONS } else { method }.to_owned(),
+            method: alike.unwrap_or(method).to_owned(),
             tool: tool.cloned().unwrap_or_default(),
         }
     }
@@ -480,10 +480,12 @@ mod tests {
         let shape = conversation.shape(&other);
         conversation.was_answered(&shape);
         assert!(!conversation.ignores(&nobodys));
-        // Methods are told apart, but for those that devices take for notifications.
+        // Methods are told apart, but for those that are alike to devices.
         let of = |method: &str| Duty { method: Some(method.into()), ..Duty::default() };
         conversation.was_ignored(conversation.shape(&of("notifications/a")));
         assert!(conversation.ignores(&of("notificationsB")));
+        conversation.was_ignored(conversation.shape(&of("mcp_hil/m")));
+        assert!(conversation.ignores(&of("mcp_hil/mm")));
         conversation.was_ignored(conversation.shape(&of("x/a")));
         assert!(!conversation.ignores(&of("x/b")));
     }
