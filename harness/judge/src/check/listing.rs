@@ -342,6 +342,8 @@ impl Lists {
 
     /// Judges the cursors that name a tool of the boot log, once it is known which tools are hidden.
     fn judge_cursors(&self, listing: &Listing, sink: &mut Sink) {
+        // A cursor need not name a tool.
+        sink.held(Id::ListCursorTool);
         let Some(longest) = &self.with_user else { return };
         for cursor in &listing.cursors {
             let is_due =
