@@ -239,6 +239,8 @@ pub enum Fault {
     Credentials,
     /// The version of MQTT that it speaks, and it did not come with another one.
     Version,
+    /// The opening handshake of its WebSocket.
+    Handshake,
 }
 
 /// Why the harness sent a frame.

@@ -55,6 +55,11 @@ impl Rejection {
         Self { why, fault: Some(Fault::Credentials) }
     }
 
+    /// A device whose opening handshake is not one.
+    pub(crate) fn handshake(why: String) -> Self {
+        Self { why, fault: Some(Fault::Handshake) }
+    }
+
     /// A device that speaks another version of the protocol.
     pub(crate) fn version(why: String) -> Self {
         Self { why, fault: Some(Fault::Version) }

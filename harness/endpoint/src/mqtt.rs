@@ -6,7 +6,10 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::BytesMut;
@@ -90,15 +93,20 @@ impl MqttEndpoint {
 /// The connected client ids, each with what makes its link end. Replacing an entry drops the old
 /// one, and so ends the link that holds its other half.
 #[derive(Debug, Default)]
-struct Present(Mutex<HashMap<String, oneshot::Sender<()>>>);
+struct Present {
+    links: Mutex<HashMap<String, oneshot::Sender<()>>>,
+    /// Somebody has connected here.
+    had_one: AtomicBool,
+}
 
 impl Present {
-    fn take_over(&self, client_id: &str) -> oneshot::Receiver<()> {
+    /// Enters a client; and whether another connection was here before it.
+    fn take_over(&self, client_id: &str) -> (oneshot::Receiver<()>, bool) {
         let (hold, replaced) = oneshot::channel();
-        let mut present = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        present.retain(|_, hold| !hold.is_closed());
-        present.insert(client_id.to_owned(), hold);
-        replaced
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, hold| !hold.is_closed());
+        links.insert(client_id.to_owned(), hold);
+        (replaced, self.had_one.swap(true, Ordering::Relaxed))
     }
 }
 
@@ -122,7 +130,7 @@ async fn handshake(
         return Err(Rejection::other(why.to_owned()));
     }
     answer(&mut stream, ConnectReturnCode::Success).await;
-    let replaced = present.take_over(&connect.client_id);
+    let (replaced, comes_again) = present.take_over(&connect.client_id);
     let push_topic = terms.push_topic.clone().unwrap_or_else(|| push_topic(&connect.client_id));
     let wire = MqttLink::new(
         stream,
@@ -131,7 +139,7 @@ async fn handshake(
             keep_alive_s: connect.keep_alive,
             push_topic,
             publish_topic: terms.publish_topic.clone(),
-            keeps_messages: !connect.clean_session,
+            sends_again: !connect.clean_session || comes_again,
         },
         replaced,
         fault,

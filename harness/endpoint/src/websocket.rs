@@ -27,6 +27,12 @@ use crate::link::{Handshake, Link, Wire};
 /// makes small messages slower.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 
+/// Most headers of a request that is no handshake.
+const MAX_HEADERS: usize = 64;
+
+/// Headers that only who wants a WebSocket sends.
+const UPGRADING: [&str; 3] = ["upgrade", "sec-websocket-key", "sec-websocket-version"];
+
 /// A port on which the harness plays the backend over WebSocket.
 #[derive(Debug)]
 pub struct WebSocketEndpoint {
@@ -80,12 +86,19 @@ async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(Some(MAX_MESSAGE_BYTES))
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
+    let tap = Tap::new(stream);
+    let head = tap.head();
     let accepted: Result<WebSocketStream<Tap<TcpStream>>, _> =
-        accept_hdr_async_with_config(Tap::new(stream), look, Some(config)).await;
+        accept_hdr_async_with_config(tap, look, Some(config)).await;
     if let Some(why) = refused {
         return Err(Rejection::credentials(why.to_owned()));
     }
-    let mut socket = accepted.map_err(|error| Rejection::other(why_refused(&error)))?;
+    let mut socket = accepted.map_err(|error| match error {
+        WsError::Protocol(error) if is_device(&head.take(), peer, &guard) => {
+            Rejection::handshake(error.to_string())
+        }
+        error => Rejection::other(why_refused(&error)),
+    })?;
     socket.get_mut().start();
     match seen {
         Some(handshake) => {
@@ -97,6 +110,23 @@ async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<
             Err(Rejection::other(why.to_owned()))
         }
     }
+}
+
+/// Whether a request that is no handshake comes from a device all the same, and not from a browser or a port
+/// scanner: it wants a WebSocket, says which device it is, and may come in.
+fn is_device(head: &[u8], peer: SocketAddr, guard: &Guard) -> bool {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    if !request.parse(head).is_ok_and(|parsed| parsed.is_complete()) {
+        return false;
+    }
+    let value = |name: &str| {
+        let header = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        header.and_then(|header| std::str::from_utf8(header.value).ok())
+    };
+    UPGRADING.iter().any(|name| value(name).is_some())
+        && value("device-id").is_some()
+        && guard.refuses(peer.ip(), value("authorization")).is_none()
 }
 
 fn authorization(handshake: &Handshake) -> Option<&str> {

@@ -636,3 +636,24 @@ async fn what_is_sent_again_after_a_reconnect_is_acknowledged_and_no_message() {
     assert_eq!(recv(&mut link).await, Ok(text("new")));
     assert!(matches!(client.next().await, Some(Packet::PubAck(ack)) if ack.pkid == 7));
 }
+
+#[tokio::test]
+async fn a_clean_session_may_send_again_what_an_earlier_connection_left_open() {
+    let again = || match publish("old", QoS::AtLeastOnce, 7) {
+        Packet::Publish(publish) => Packet::Publish(Publish { dup: true, ..publish }),
+        _ => unreachable!("it makes messages"),
+    };
+    let (mut endpoint, mut link, mut client) = connected().await;
+    // There was nothing before, so that this is no repetition.
+    client.send(again()).await;
+    assert!(matches!(note(&mut link).await, MqttNote::Qos { qos: 1 }));
+    assert_eq!(recv(&mut link).await, Ok(text("old")));
+    drop((link, client));
+    let mut client = Client::dial(&endpoint).await;
+    client.send(Packet::Connect(connect("me"))).await;
+    let mut link = accept(&mut endpoint).await;
+    client.send(again()).await;
+    client.send(publish("new", QoS::AtMostOnce, 0)).await;
+    assert_eq!(note(&mut link).await, MqttNote::Redelivered);
+    assert_eq!(recv(&mut link).await, Ok(text("new")));
+}

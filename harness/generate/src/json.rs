@@ -21,7 +21,7 @@ pub(super) const ID: &str = "@id@";
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     let mut messages = vec![
         request("tools/list", json!({})),
-        request("tools/list", json!({"cursor": "", "_meta": {"mcpHil": [1, true, "a/b"]}})),
+        request("tools/list", json!({"cursor": "", "_meta": {"mcpHil": [1, true, "a/b", [], {}]}})),
     ];
     let reader = context
         .tools()

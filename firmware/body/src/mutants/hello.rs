@@ -48,6 +48,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => defect().on_hello(|hello| hello["audio_params"]["channels"] = json!(0));
     "hello-audio-format-missing": "The hello does not contain the audio format."
         => defect().on_hello(|hello| remove(&mut hello["audio_params"], "format"));
+    "handshake-version-8": "The handshake asks for version 8 of the WebSocket protocol."
+        => added_header("Sec-WebSocket-Version", "8");
+    "handshake-upgrade-misspelt": "The handshake asks for an upgrade to `websockets`."
+        => added_header("Upgrade", "websockets");
+    "handshake-key-short": "The key of the handshake is 8 bytes."
+        => added_header("Sec-WebSocket-Key", "bWNwLWhpbCE=");
     "header-authorization-missing": "The handshake carries no token."
         => without_header("Authorization");
     "header-authorization-bare": "The handshake carries the token without the word Bearer."
@@ -80,6 +86,11 @@ fn without_header(name: &'static str) -> Defect {
 
 fn header(name: &'static str, change: fn(&str) -> String) -> Defect {
     defect().headers(move |headers| each_header(headers, name, |value| *value = change(value)))
+}
+
+/// A header that takes the place of what the WebSocket library writes.
+fn added_header(name: &'static str, value: &'static str) -> Defect {
+    defect().headers(move |headers| headers.push((name, value.to_string())))
 }
 
 /// The hello without one of its members.

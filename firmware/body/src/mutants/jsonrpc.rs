@@ -98,6 +98,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "whitespace-refused": "A message with line feeds or tabs between its members is ignored."
         => texts_lost(|text| text.contains(SPACE) && is_json(text));
+    "whitespace-empty-array-refused": "A message with blanks in an empty array is ignored."
+        => texts_lost(|text| is_json(text) && text.split('[').skip(1).any(|rest| {
+            let inner = rest.trim_start();
+            inner.len() < rest.len() && inner.starts_with(']')
+        }));
     "escapes-not-understood": "The escape \\u is left as it stands, in names and in strings."
         => texts_as(|text| if is_json(text) {
             *text = text.replace("\\u", "\\\\u")

@@ -119,6 +119,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
         })
     };
+    "list-schema-changes": "From the second listing on the greatest volume is 99." => {
+        let mut listings = 0;
+        pages(move |request, result| {
+            listings += u32::from(request.cursor().is_empty());
+            let is_volume = |tool: &&mut Value| tool["name"] == "self.audio_speaker.set_volume";
+            if let (2.., Some(tool)) = (listings, tools_of(result).iter_mut().find(is_volume)) {
+                tool["inputSchema"]["properties"]["volume"]["maximum"] = json!(99);
+            }
+        })
+    };
     "list-shrinks": "Every listing but the first lacks a tool." => {
         let mut listings = 0;
         pages(move |request, result| {

@@ -126,6 +126,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
     };
     "session-call-needs-initialize": "After a new connection calls are refused before initialize."
         => needs_initialize("tools/call", true, not_initialized);
+    "session-last-id-kept":
+        "A request with the id of the one before is dropped as its repetition, on a new connection, too." => {
+        let mut last = Value::Null;
+        payloads_lost(move |payload| {
+            let id = get(payload, "id").clone();
+            id.is_number() && core::mem::replace(&mut last, id.clone()) == id
+        })
+    };
     "session-hello-repeated-loses-id": "A second hello from the server clears the session id." => {
         let [hellos, seen, lost] = shared(0);
         on_server_hello(seen)

@@ -44,8 +44,9 @@ pub(crate) struct Terms {
     pub(crate) push_topic: String,
     /// Where the device was told to publish.
     pub(crate) publish_topic: Option<String>,
-    /// Whether the device keeps what was not acknowledged for its next connection.
-    pub(crate) keeps_messages: bool,
+    /// Whether the device may send what was not acknowledged on an earlier connection. It must where it keeps its
+    /// session (MQTT 3.1.1, 4.4); widespread clients also do in a clean one.
+    pub(crate) sends_again: bool,
 }
 
 /// One MQTT connection to a device, after CONNACK.
@@ -267,8 +268,8 @@ impl MqttLink {
     }
 
     fn message(&mut self, publish: Publish, bytes: usize) -> Result<(), LinkLost> {
-        if self.terms.keeps_messages && publish.dup && publish.qos == QoS::AtLeastOnce {
-            // It must be sent again (MQTT 3.1.1, 4.4), and was taken in before the link fell.
+        if self.terms.sends_again && publish.dup && publish.qos == QoS::AtLeastOnce {
+            // It was taken in before the link fell, or is for a session that is over.
             self.note(MqttNote::Redelivered);
             return self.owe(&Packet::PubAck(PubAck::new(publish.pkid)));
         }

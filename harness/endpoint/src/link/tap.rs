@@ -13,6 +13,7 @@ use std::{
     collections::VecDeque,
     io,
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
 
@@ -23,6 +24,9 @@ const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const MASKED: u8 = 0x80;
 
+/// Most bytes of an HTTP request that are remembered.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+
 /// What a message was before the tap renamed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -32,21 +36,46 @@ pub(crate) enum Kind {
     Binary,
 }
 
+/// The HTTP request that came before the frames. The library keeps nothing of one that it refuses, and takes the
+/// stream with it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Head(Arc<Mutex<Vec<u8>>>);
+
+impl Head {
+    fn add(&self, piece: &[u8]) {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = MAX_HEAD_BYTES.saturating_sub(bytes.len());
+        bytes.extend(&piece[..piece.len().min(room)]);
+    }
+
+    /// What has come so far.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// A byte stream whose incoming side is renamed once it has been started.
 #[derive(Debug)]
 pub(crate) struct Tap<S> {
     stream: S,
+    head: Head,
     walker: Option<Walker>,
 }
 
 impl<S> Tap<S> {
     /// A tap that changes nothing yet: the HTTP handshake comes first.
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, walker: None }
+        Self { stream, head: Head::default(), walker: None }
+    }
+
+    /// Where the HTTP request is kept until the frames begin.
+    pub(crate) fn head(&self) -> Head {
+        self.head.clone()
     }
 
     /// From here on come frames.
     pub(crate) fn start(&mut self) {
+        self.head.take();
         self.walker = Some(Walker::default());
     }
 
@@ -177,6 +206,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
             if let Some(error) = walker.refusal().filter(|_| good == 0) {
                 return Poll::Ready(Err(error));
             }
+        } else {
+            self.head.add(&buffer.filled()[before..]);
         }
         Poll::Ready(Ok(()))
     }

@@ -177,6 +177,7 @@ impl LinkState {
                 evidence("header Authorization: Bearer <the token>", got, seq)
             });
         }
+        judge_key(headers, seq, sink);
         judge_headers(headers, seq, sink);
         self.judge_identity(&earlier, seq, sink);
     }
@@ -434,6 +435,17 @@ impl LinkState {
             }
         });
     }
+}
+
+/// Judges the nonce of the opening handshake; the rest of it is right where a connection came of it.
+fn judge_key(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
+    static KEY: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("^[A-Za-z0-9+/]{22}==$").expect("a constant pattern"));
+    // A transcript of an earlier version may have no such header.
+    let key = headers.get("sec-websocket-key").map(String::as_str);
+    sink.test(Id::HelloHandshake, key.is_none_or(|key| KEY.is_match(key)), || {
+        evidence("header Sec-WebSocket-Key: 16 bytes in base64", key.unwrap_or_default(), seq)
+    });
 }
 
 fn judge_headers(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {

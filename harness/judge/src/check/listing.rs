@@ -2,12 +2,10 @@
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::console;
+use super::boot_log::BootLog;
 use super::handshake::LinkState;
 use super::log::{CaseLog, Reply};
 use super::pending::Open;
@@ -38,6 +36,8 @@ pub(crate) struct Lists {
     ordinary: Option<Vec<String>>,
     /// The same with them.
     with_user: Option<Vec<String>>,
+    /// The schema of each tool of a complete list, as it was first shown.
+    schemas: BTreeMap<String, Value>,
     boot: BootLog,
     /// Tools that were judged, by their whole text: a fence may list them a thousand times.
     judged: HashSet<String>,
@@ -45,50 +45,6 @@ pub(crate) struct Lists {
     listed: HashSet<String>,
     /// A call of a tool that nobody knows succeeded: then a success does not show that there is such a tool.
     takes_any_tool: bool,
-}
-
-/// The tools that the console shows while a device boots: a list of its own (device-protocol 6.1).
-#[derive(Debug, Default)]
-struct BootLog {
-    /// Each tool by its name: where its line stands, and whether it is for users only.
-    tools: BTreeMap<String, (u64, bool)>,
-    /// The console has shown how the boot began, so that no line before it is missing.
-    from_start: bool,
-    /// It has shown how the boot went on: the list is complete.
-    complete: bool,
-    /// It was complete once.
-    ever_complete: bool,
-    /// A line of it cannot be read, such as one that two tasks wrote at once.
-    garbled: bool,
-}
-
-impl BootLog {
-    fn line(&mut self, seq: u64, line: &str) {
-        static ADDED: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"\bMCP: Add tool: (\S+)( \[user\])?\s*$").expect("a constant pattern")
-        });
-        // `State: starting -> activating`, before 2.1 `STATE: activating`: all tools are there by then.
-        static READY: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r": (State: \w+ -> |STATE: )(activating|idle|connecting|listening)\s*$")
-                .expect("a constant pattern")
-        });
-        if console::is_boot(line) {
-            if !(self.from_start && self.tools.is_empty()) {
-                self.tools.clear();
-                self.from_start = true;
-                self.complete = false;
-                self.garbled = false;
-            }
-        } else if let Some(added) = ADDED.captures(line) {
-            let name = added[1].to_owned();
-            self.tools.insert(name, (seq, added.get(2).is_some()));
-        } else if line.contains("Add tool") {
-            self.garbled = true;
-        } else if self.from_start && !self.tools.is_empty() && READY.is_match(line) {
-            self.complete = true;
-            self.ever_complete = true;
-        }
-    }
 }
 
 /// A walk over the pages.
@@ -196,6 +152,7 @@ impl Lists {
                 self.judge_odd_flag(&listing, sink);
                 continue;
             }
+            let changed = self.changed_schema(&listing);
             let (earlier, kind) = if listing.with_user {
                 (&mut self.with_user, "with user-only tools")
             } else {
@@ -203,12 +160,15 @@ impl Lists {
             };
             match earlier {
                 Some(earlier) => {
-                    sink.test(Id::ListStable, *earlier == names, || {
-                        evidence(
-                            format!("the same list {kind} as before: {} tools", earlier.len()),
-                            difference(earlier, &names),
-                            listing.seq,
-                        )
+                    sink.test(Id::ListStable, *earlier == names && changed.is_none(), || {
+                        let (expected, received) = match changed {
+                            Some(changed) if *earlier == names => changed,
+                            _ => (
+                                format!("the same list {kind} as before: {} tools", earlier.len()),
+                                difference(earlier, &names),
+                            ),
+                        };
+                        evidence(expected, received, listing.seq)
                     });
                 }
                 None => *earlier = Some(names.clone()),
@@ -223,6 +183,25 @@ impl Lists {
             self.judge_against_others(&listing, &names, sink);
         }
         sink.step = None;
+    }
+
+    /// The first tool whose schema is another than when it was first listed: what it was, and what it is.
+    fn changed_schema(&mut self, listing: &Listing) -> Option<(String, String)> {
+        let mut changed = None;
+        for tool in &listing.tools {
+            let name = tool.get("name").and_then(Value::as_str);
+            let (Some(name), Some(schema)) = (name, tool.get("inputSchema")) else {
+                continue;
+            };
+            let first = self.schemas.entry(name.to_owned()).or_insert_with(|| schema.clone());
+            if first != schema && changed.is_none() {
+                changed = Some((
+                    format!("`{name}` with the inputSchema that it had before: {first}"),
+                    schema.to_string(),
+                ));
+            }
+        }
+        changed
     }
 
     fn page(&mut self, seq: u64, result: &Value, open: &Open, sink: &mut Sink) {

@@ -7,6 +7,7 @@
 
 mod answer;
 mod attempt;
+mod boot_log;
 mod bootstrap;
 mod channel;
 mod closing;

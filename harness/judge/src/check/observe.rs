@@ -66,6 +66,11 @@ impl Judge {
                     evidence(expected, why.clone(), seq)
                 });
             }
+            What::Refused { why, fault: Fault::Handshake } => {
+                self.sink.test(Id::HelloHandshake, false, || {
+                    evidence("the opening handshake of RFC 6455", why.clone(), seq)
+                });
+            }
             What::Http { exchange } => {
                 self.bootstrap.exchange(exchange, seq, &mut self.sink);
                 self.vision.exchange(exchange, seq, &mut self.sink);

@@ -182,10 +182,12 @@ impl<'a> Found<'a> {
         Some((method, masked(sent)))
     }
 
-    /// Whether it is about what the status said of a setting.
+    /// Whether it is about what the status said of a setting. That there is no status to read is another thing.
     pub(super) fn is_reading(&self) -> bool {
         let reads = |sent: &String| sent.contains(STATUS_TOOL);
-        self.finding.expected.starts_with("/json") && self.finding.sent.as_ref().is_some_and(reads)
+        !self.is(RequirementId::StatusObject)
+            && self.finding.expected.starts_with("/json")
+            && self.finding.sent.as_ref().is_some_and(reads)
     }
 
     /// Whether the other reads a setting after this in the same case, or where inputs are generated: what it went wrong

@@ -224,7 +224,8 @@ fn cause(group: Group<'_>) -> Cause {
         let sent = about.take(1).chain(beside.rev()).find_map(|one| one.finding.sent.clone());
         finding.sent = sent;
     }
-    let also: BTreeSet<&String> = joined.iter().map(|one| &one.finding.requirement).collect();
+    let others = joined.iter().map(|one| &one.finding.requirement);
+    let also: BTreeSet<&String> = others.filter(|slug| **slug != finding.requirement).collect();
     let mut cases: Vec<Spoilt> = Vec::new();
     for one in found.iter().chain(&joined) {
         let spoilt = Spoilt { transport: one.case.transport.clone(), case: one.case.case.clone() };

@@ -51,6 +51,8 @@ const AUDIO_LOOK: Duration = Duration::from_millis(5);
 const WRONG_LOGIN: &str =
     "the device presents a user name or password other than those it was given";
 const WRONG_VERSION: &str = "the device speaks a version of MQTT other than 3.1.1";
+const WRONG_HANDSHAKE: &str =
+    "the device's opening handshake is not that of RFC 6455, so that no WebSocket begins";
 const WRONG_METHOD: &str =
     "the device requests its configuration with a method other than POST, and gets none";
 
@@ -180,7 +182,7 @@ impl Session {
                     Accepted::Refused { why, fault, .. } => {
                         // It knows no better: waiting to the end would show nothing else. Of another version, that
                         // shows when it comes again.
-                        if fault == Fault::Credentials || self.connection.other_version.is_some() {
+                        if fault != Fault::Version || self.connection.other_version.is_some() {
                             until = until.min(Instant::now() + REFUSED_PATIENCE);
                         }
                         self.turned_away(why, fault);
@@ -220,6 +222,10 @@ impl Session {
             Fault::Version => self.connection.other_version = Some(why),
             Fault::Credentials => {
                 self.connection.refused = Some(WRONG_LOGIN);
+                self.enter(None, What::Refused { why, fault });
+            }
+            Fault::Handshake => {
+                self.connection.refused = Some(WRONG_HANDSHAKE);
                 self.enter(None, What::Refused { why, fault });
             }
         }
