@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use futures_util::SinkExt as _;
+use mcp_hil_core::transcript::Fault;
 use mcp_hil_core::wire::Frame;
 use mcp_hil_endpoint::{Accepted, Endpoint, EndpointError, Link};
 use rstest::rstest;
@@ -67,9 +68,36 @@ async fn completed_connections_wait() {
     assert_eq!(endpoint.waiting(), 1);
 }
 
+/// A device that names itself and wants a WebSocket, in another way than RFC 6455 asks for.
+#[rstest]
+#[case::version(
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n",
+    "Version: 13"
+)]
+#[case::upgrade("Connection: Upgrade\r\nUpgrade: ws\r\nSec-WebSocket-Version: 13\r\n", "Upgrade")]
+#[case::connection("Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", "Connection")]
+#[tokio::test]
+async fn a_device_with_another_handshake_is_a_device(#[case] asks: &str, #[case] why: &str) {
+    let mut endpoint = endpoint().await;
+    let mut device = TcpStream::connect(endpoint.address()).await.unwrap();
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    let head = format!("GET / HTTP/1.1\r\nHost: x\r\n{asks}{key}\r\ndevice-id: aa:bb\r\n\r\n");
+    device.write_all(head.as_bytes()).await.unwrap();
+    let accepted = timeout(LATEST, endpoint.accept()).await.unwrap();
+    let Accepted::Refused { why: told, fault: Fault::Handshake, .. } = accepted else {
+        panic!("{accepted:?}")
+    };
+    assert!(told.contains(why), "{told}");
+}
+
 #[rstest]
 #[case::plain_http("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "a plain HTTP request")]
 #[case::post("POST /x HTTP/1.1\r\nHost: x\r\n\r\n", "a plain HTTP request")]
+#[case::no_device(
+    "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n",
+    "a plain HTTP request"
+)]
+#[case::no_upgrade("GET / HTTP/1.1\r\nHost: x\r\nDevice-Id: aa\r\n\r\n", "a plain HTTP request")]
 #[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", "not an HTTP request")]
 #[case::half("GET / HT", "closed before the WebSocket handshake was complete")]
 #[tokio::test]
