@@ -218,17 +218,16 @@ impl Session {
 
     /// Takes note of a device that was turned away. One that speaks another version may come with the right one.
     pub(super) fn turned_away(&mut self, why: String, fault: Fault) {
-        match fault {
-            Fault::Version => self.connection.other_version = Some(why),
-            Fault::Credentials => {
-                self.connection.refused = Some(WRONG_LOGIN);
-                self.enter(None, What::Refused { why, fault });
+        let reason = match fault {
+            Fault::Version => {
+                self.connection.other_version = Some(why);
+                return;
             }
-            Fault::Handshake => {
-                self.connection.refused = Some(WRONG_HANDSHAKE);
-                self.enter(None, What::Refused { why, fault });
-            }
-        }
+            Fault::Credentials => WRONG_LOGIN,
+            Fault::Handshake => WRONG_HANDSHAKE,
+        };
+        self.connection.refused = Some(reason);
+        self.enter(None, What::Refused { why, fault });
     }
 
     /// No device came: one that spoke another version is the one that was waited for.
