@@ -13,7 +13,7 @@ use mcp_hil_record::exit;
 use mcp_hil_testing::Device;
 use rstest::rstest;
 use serde_json::Value;
-use support::{Done, Hil, Place};
+use support::{Done, Hil, Place, cargo};
 
 /// The file of a board on USB that nobody has.
 fn file(name: &str, lines: &str) -> String {
@@ -309,7 +309,7 @@ fn a_test_in_rust_misses_the_board_unless_something_may_stand_in() {
 
 /// `cargo test --features hil` on the board, with more arguments of the test program.
 fn cargo_hil(place: &Place, spec: &Path, arguments: &str, more: &[&str]) -> (Option<i32>, String) {
-    let done = Command::new(env!("CARGO"))
+    let done = cargo()
         .args(["test", "--quiet", "--package", "mcp-hil", "--features", "hil"])
         .args(["--test", "hil", "--"])
         .args(more)

@@ -17,7 +17,7 @@ use mcp_hil_boards::board::{Holder, queue};
 use serde_json::Value;
 use serialport::{SerialPort, TTYPort};
 use support::held::{Held, Obeys};
-use support::{Place, native};
+use support::{Place, cargo, native};
 
 /// What somebody tests.
 const TESTS: &str = r#"
@@ -214,7 +214,7 @@ fn text(output: &Output) -> String {
 fn tests_of_another_crate_share_a_board() {
     let place = Place::new();
     let (_board, file) = Board::attach(&place);
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = cargo();
     cargo
         .current_dir(own_crate())
         .args(["test", "--offline", "--test", "volume"])

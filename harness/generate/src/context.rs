@@ -1,10 +1,13 @@
 //! What generation knows of a device.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::Value;
 
 use mcp_hil_core::bounds::bounds;
 use mcp_hil_core::capability::{Facts, Permission};
 
+use crate::positions::Matrix;
 use crate::tool_names::SET_VOLUME;
 
 /// What is known of a device: its facts, its tools as it listed them, and which may be called.
@@ -13,6 +16,8 @@ pub struct Context {
     facts: Facts,
     tools: Vec<Tool>,
     restarts: bool,
+    /// What only depends on the rest, once somebody has asked for it.
+    matrix: Arc<OnceLock<Matrix>>,
 }
 
 /// A tool that may be called.
@@ -56,7 +61,12 @@ impl Context {
             .filter_map(Tool::of)
             .filter(|tool| permission.allows(&tool.name))
             .collect();
-        Self { facts: facts.clone(), tools, restarts: permission.restarts() }
+        Self { facts: facts.clone(), tools, restarts: permission.restarts(), matrix: Arc::default() }
+    }
+
+    /// Every place of a message with every kind of value.
+    pub(crate) fn matrix(&self) -> &Matrix {
+        self.matrix.get_or_init(|| Matrix::of(self))
     }
 
     /// Whether the device may be told to restart, and dials again by itself then.

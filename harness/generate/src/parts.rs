@@ -4,6 +4,7 @@
 //! with a device. [`PartsTree`] knows that what it restores fails, and goes on at once.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::strategy::{NewTree, Union, ValueTree};
@@ -35,7 +36,13 @@ pub(super) fn mixed<T: Debug + Clone + 'static>(
 /// A kind of part whose values are so few that one input tries them all: a device that fails on just
 /// one of them is found whatever chance brings.
 pub(super) fn each_of<T: Debug + Clone + 'static>(values: Vec<T>) -> Kind<T> {
-    Kind { one: proptest::sample::select(values.clone()).boxed(), all: values }
+    each_of_shared(values.into())
+}
+
+/// As [`each_of`], of values that are kept for other inputs.
+pub(super) fn each_of_shared<T: Debug + Clone + 'static>(all: Arc<[T]>) -> Kind<T> {
+    let of = all.clone();
+    Kind { one: (0..all.len()).prop_map(move |at| of[at].clone()).boxed(), all }
 }
 
 /// A kind of part.
@@ -43,13 +50,12 @@ pub(super) fn each_of<T: Debug + Clone + 'static>(values: Vec<T>) -> Kind<T> {
 pub(super) struct Kind<T> {
     one: BoxedStrategy<T>,
     /// All of its values, where an input of this kind is to try them all.
-    all: Vec<T>,
+    all: Arc<[T]>,
 }
 
 impl<T> From<BoxedStrategy<T>> for Kind<T> {
     fn from(one: BoxedStrategy<T>) -> Self {
-        let all = Vec::new();
-        Self { one, all }
+        Self { one, all: Arc::new([]) }
     }
 }
 

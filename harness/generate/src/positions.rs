@@ -4,6 +4,8 @@
 //! Nothing is left to chance: the inputs go through all cells of the matrix in turn. What is owed for a message is
 //! read off the message; beyond that, what a document says of a place is expected here.
 
+use std::sync::Arc;
+
 use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::{others, refusal};
 use crate::context::{Argument, Context, Kind};
 use crate::json::ID;
-use crate::parts::{each_of, swept};
+use crate::parts::{each_of_shared, swept};
 use crate::steps::{LONGEST, NO_METHOD, StepExt as _, raw_call};
 use crate::tool_names::NO_TOOL;
 use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
@@ -53,6 +55,25 @@ struct Cell {
     step: Step,
 }
 
+/// All cells for one device, which each draw begins with.
+#[derive(Debug, Default)]
+pub(crate) struct Matrix {
+    /// The steps, one for each cell.
+    steps: Arc<[Step]>,
+    /// Place and kind of each.
+    tried: Vec<(String, &'static str)>,
+}
+
+impl Matrix {
+    /// The matrix for a device.
+    pub(crate) fn of(context: &Context) -> Self {
+        let cells = cells(context).into_iter();
+        let (tried, steps): (_, Vec<Step>) =
+            cells.map(|cell| ((cell.place, cell.kind), cell.step)).unzip();
+        Self { steps: steps.into(), tried }
+    }
+}
+
 /// A place of a message.
 struct Place {
     /// What it is called in reports.
@@ -66,21 +87,19 @@ struct Place {
 }
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
-    let cells = cells(context).into_iter().map(|cell| cell.step);
-    swept(number, vec![each_of(cells.collect())], 0, LONGEST)
+    swept(number, vec![each_of_shared(context.matrix().steps.clone())], 0, LONGEST)
 }
 
 /// Place and kind of each step of an input.
 pub(super) fn tried(context: &Context, number: u32) -> Vec<(String, &'static str)> {
-    let cells = cells(context);
+    let tried = &context.matrix().tried;
     let from = number as usize * LONGEST;
-    let of = (from..from + cells.len().min(LONGEST)).map(|at| &cells[at % cells.len()]);
-    of.map(|cell| (cell.place.clone(), cell.kind)).collect()
+    (from..from + tried.len().min(LONGEST)).map(|at| tried[at % tried.len()].clone()).collect()
 }
 
 /// How many inputs it takes to try all cells.
 pub(super) fn inputs(context: &Context) -> u32 {
-    u32::try_from(cells(context).len().div_ceil(LONGEST)).unwrap_or(u32::MAX)
+    u32::try_from(context.matrix().tried.len().div_ceil(LONGEST)).unwrap_or(u32::MAX)
 }
 
 fn cells(context: &Context) -> Vec<Cell> {

@@ -49,6 +49,20 @@ pub(crate) fn native() -> &'static Path {
     })
 }
 
+/// Cargo, as somebody at a shell has it: what it told this test about its package would make it build anew what asks
+/// for that, here and once more for whoever builds next.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_CRATE_", "CARGO_BIN_"];
+        let name = name.to_string_lossy();
+        if of_package.iter().any(|begin| name.starts_with(begin)) {
+            cargo.env_remove(&*name);
+        }
+    }
+    cargo
+}
+
 /// An address of this host at a port that nobody else is given: below those that systems hand out.
 pub(crate) fn free_port() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);

@@ -307,8 +307,7 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
         }
     }
     let result = payload.get("result");
-    let failed = result.and_then(|result| result.get("isError"));
-    let refused = view.contains_key("error") || failed == Some(&Value::Bool(true));
+    let refused = is_refused(payload);
     if refused || result.is_some() {
         let outcome = if refused { "refused" } else { "done" };
         view.insert("outcome".into(), outcome.into());
@@ -328,6 +327,12 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
         }
     }
     view
+}
+
+/// Whether an answer is an error, or a result that says so of itself (MCP, server/tools, "Error Handling").
+pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
+    let failed = payload.get("result").and_then(|result| result.get("isError"));
+    super::answer::error_of(payload).is_some() || failed == Some(&Value::Bool(true))
 }
 
 /// What a text says as JSON. RFC 8259 section 8.2 lets it hold half a surrogate pair, which this parser refuses: what else

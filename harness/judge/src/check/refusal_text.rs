@@ -7,7 +7,7 @@ use mcp_hil_core::obligation::Owes;
 use serde_json::{Map, Value};
 
 use super::answer::{error_of, proof};
-use super::log::view;
+use super::log::{is_refused, view};
 use super::pending::Open;
 use super::sink::Sink;
 
@@ -62,13 +62,15 @@ impl MadeUp {
         let (Some(own), Owes::Answer) = (own, open.duty.owes) else {
             return;
         };
-        let view = view(payload);
-        if view.get("outcome").is_none_or(|outcome| outcome != "refused") {
+        if !is_refused(payload) {
             return;
         }
         let said = match error_of(payload) {
             Some(error) => strings(error),
-            None => view.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            None => match view(payload).remove("text") {
+                Some(Value::String(text)) => text,
+                _ => String::new(),
+            },
         };
         // A device may cut a long name off.
         let is_other =

@@ -53,12 +53,14 @@ impl Themes {
                     let answers = |to: Option<(u64, usize)>| {
                         to.filter(|(to, _)| logged.answers == Some(*to)).map(|(_, theme)| theme)
                     };
-                    let answer = logged.answers.and_then(|to| log.answer_to(to));
-                    let answer = Value::Object(answer.unwrap_or_default());
+                    let answer = || {
+                        let answer = logged.answers.and_then(|to| log.answer_to(to));
+                        Value::Object(answer.unwrap_or_default())
+                    };
                     if let Some(theme) = answers(asked) {
-                        taken = (answer["text"] == "true").then_some(theme);
+                        taken = (answer()["text"] == "true").then_some(theme);
                     } else if let Some(theme) = answers(reading) {
-                        let status = settings(&answer);
+                        let status = settings(&answer());
                         let shown = status.and_then(|all| all.get("/screen/theme").cloned());
                         self.showed(theme, shown, seq, sink);
                     }

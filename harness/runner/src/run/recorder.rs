@@ -21,6 +21,8 @@ use mcp_hil_record::report::write_whole;
 pub struct Recorder {
     folder: PathBuf,
     transcript: Option<BufWriter<File>>,
+    /// The line that is being written: room that is used again.
+    line: Vec<u8>,
     console: BufWriter<File>,
     veil: Veil,
     failed: Option<RunError>,
@@ -41,6 +43,7 @@ impl Recorder {
         Ok(Self {
             folder: folder.to_owned(),
             transcript: None,
+            line: Vec::new(),
             console: BufWriter::new(console),
             veil: Veil::new(secrets),
             failed: None,
@@ -167,9 +170,14 @@ impl Recorder {
     /// Writes an entry. A full disk is told once; the run goes on to its verdict.
     pub fn write(&mut self, entry: &Entry) {
         if let Some(file) = &mut self.transcript {
-            let written = serde_json::to_writer(&mut *file, entry)
+            // Whole lines: of a message in JSON, the many quotes would each be a write of their own.
+            self.line.clear();
+            let written = serde_json::to_writer(&mut self.line, entry)
                 .map_err(std::io::Error::from)
-                .and_then(|()| file.write_all(b"\n"));
+                .and_then(|()| {
+                    self.line.push(b'\n');
+                    file.write_all(&self.line)
+                });
             if let Err(reason) = written {
                 let path = self.folder.join(transcript_name(&entry.case));
                 self.transcript = None;
