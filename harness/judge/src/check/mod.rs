@@ -174,6 +174,8 @@ pub struct Judge {
     trouble: Option<Trouble>,
     /// The device was told to restart, and has not connected since.
     restarting: bool,
+    /// The server's Close frame, until something connects again.
+    farewell: Option<observe::Farewell>,
     token_given: bool,
     /// What is owed for the frame that was sent last.
     duty: Duty,

@@ -3,6 +3,7 @@
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::transcript::{Breach, Entry, Fault, Mark, MqttNote, Party, TargetEvent, What};
 use mcp_hil_core::transport::Transport;
+use mcp_hil_core::verdict::Judgement;
 use mcp_hil_core::wire::Inbound;
 
 use super::closing::Ended;
@@ -10,6 +11,20 @@ use super::log::Logged;
 use super::sink::evidence;
 use super::trouble::Trouble;
 use super::{ENDED_WELL, Judge, Seen, mqtt};
+
+/// How soon a device breaks down that does so at a Close frame, and not at what it does later.
+const AT_ONCE_US: u64 = 1_000_000;
+
+/// The server's Close frame.
+#[derive(Debug, Default)]
+pub(super) struct Farewell {
+    /// When it was sent.
+    since_us: u64,
+    /// What was said because it was not answered.
+    unanswered: Option<Judgement>,
+    /// The device broke down at it.
+    dead: bool,
+}
 
 impl Judge {
     /// Takes the next entry of the transcript.
@@ -93,6 +108,9 @@ impl Judge {
             // The port went with a reset of its own: no trouble, but a finding.
             self.trouble = self.trouble.take().filter(|trouble| !trouble.is_doubtful);
         }
+        if crash {
+            self.broke_down();
+        }
         if crash { Seen::Crash } else { Seen::Other }
     }
 
@@ -102,6 +120,7 @@ impl Judge {
         };
         self.token_given |= *token_given;
         self.pasts.clear();
+        self.farewell = None;
         self.own_ids.connected();
         self.restarting = false;
         self.console.connected();
@@ -176,6 +195,7 @@ impl Judge {
             });
         } else {
             self.console.exited(seq, how, &mut self.sink);
+            self.broke_down();
         }
     }
 
@@ -195,13 +215,11 @@ impl Judge {
                     )
                 });
             }
-            Mark::Closing => self.link.closing(),
-            Mark::Closed { answered, how } => {
-                self.sink.test(Id::SessionCloseAnswered, *answered, || {
-                    let expected = "a Close frame in answer to the server's";
-                    evidence(expected, how.clone(), entry.seq)
-                });
+            Mark::Closing => {
+                self.link.closing();
+                self.farewell = Some(Farewell { since_us: entry.at_us, ..Farewell::default() });
             }
+            Mark::Closed { answered, how } => self.closed(*answered, how, entry.seq),
             Mark::NoLink { waited_ms } if self.link.was_dropped() && !self.console.is_excused() => {
                 self.sink.test(self.link.reconnects(), false, || {
                     let received = format!("not within {waited_ms} ms");
@@ -221,15 +239,46 @@ impl Judge {
         }
     }
 
+    /// The link was closed with a Close frame, and the device's was waited for.
+    fn closed(&mut self, answered: bool, how: &str, seq: u64) {
+        let proof = || evidence("a Close frame in answer to the server's", how, seq);
+        let dead = self.farewell.as_ref().is_some_and(|farewell| farewell.dead);
+        if dead || self.sink.test(Id::SessionCloseAnswered, answered, proof) {
+            return;
+        }
+        let told = |one: &&Judgement| one.requirement == Id::SessionCloseAnswered;
+        if let Some(farewell) = &mut self.farewell {
+            farewell.unanswered = self.sink.found.iter().rfind(told).cloned();
+        }
+    }
+
+    /// The device broke down: if that was at a Close frame, then it could not answer that.
+    fn broke_down(&mut self) {
+        let now_us = self.now_us;
+        let Some(farewell) = &mut self.farewell else { return };
+        if now_us.saturating_sub(farewell.since_us) > AT_ONCE_US {
+            return;
+        }
+        farewell.dead = true;
+        if let Some(told) = farewell.unanswered.take() {
+            self.withdraw(told);
+        }
+    }
+
+    /// Takes back what was said.
+    fn withdraw(&mut self, told: Judgement) {
+        // What was said only now was said to nobody.
+        match self.sink.found.iter().position(|one| *one == told) {
+            Some(at) => drop(self.sink.found.remove(at)),
+            None => self.withdrawn.push(told),
+        }
+    }
+
     /// Judges the earlier case again that an answer belongs to, if it does.
     fn revise(&mut self, asked: u64, answer: &Logged) {
         let revision = self.pasts.answered(asked, answer, &mut self.controls);
         for withdrawn in revision.withdrawn {
-            // What was said only now was said to nobody.
-            match self.sink.found.iter().position(|one| *one == withdrawn) {
-                Some(at) => drop(self.sink.found.remove(at)),
-                None => self.withdrawn.push(withdrawn),
-            }
+            self.withdraw(withdrawn);
         }
         for one in revision.found {
             self.sink.add(one.requirement, one.case, one.step, one.outcome);

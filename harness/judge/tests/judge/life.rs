@@ -204,6 +204,7 @@ fn trouble_of_the_bench_spoils_its_case_and_no_other() {
 #[case::answered(true, Some("exited with code 0"), &[])]
 #[case::unanswered(false, None, &["a/a session.close-answered"])]
 #[case::dead_of_it(true, Some("ended by signal 11 (SIGSEGV)"), &["a/a liveness.no-reset"])]
+#[case::dead_before_it_answers(false, Some("ended by signal 11 (SIGSEGV)"), &["a/a liveness.no-reset"])]
 fn a_close_frame_is_answered(
     #[case] answered: bool,
     #[case] exit: Option<&str>,
@@ -232,4 +233,25 @@ fn a_close_frame_is_answered(
     let mark = Mark::NoLink { waited_ms: 3000 };
     play.enter(None, What::Mark { mark });
     assert_eq!(play.end(), findings);
+}
+
+/// That the process died is often seen only once the next case waits for it.
+#[rstest]
+#[case::at_once(0, 1)]
+#[case::later(20_000, 0)]
+fn a_close_frame_that_killed_the_device_is_not_said_to_be_unanswered(
+    #[case] later: u64,
+    #[case] withdrawn: usize,
+) {
+    let mut play = Play::new();
+    play.play(&[FENCE, FENCED]);
+    play.enter(Some("0"), What::Mark { mark: Mark::Closing });
+    let mark = Mark::Closed { answered: false, how: "without a Close frame".to_owned() };
+    play.enter(Some("0"), What::Mark { mark });
+    assert_eq!(play.end(), ["a/a session.close-answered"]);
+    play.next_case("b/b").seq += later;
+    let event = TargetEvent::Exited("ended by signal 6 (SIGABRT)".into());
+    play.enter(None, What::Target { event });
+    let outcome = play.judge.end_case(None, &Facts::default());
+    assert_eq!(outcome.withdrawn.len(), withdrawn);
 }
