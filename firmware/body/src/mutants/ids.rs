@@ -35,6 +35,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => refusals(|payload| payload["id"] = Value::Null);
     "id-error-zero": "Error answers have the id 0." => refusals(|payload| payload["id"] = json!(0));
     "id-error-missing": "Error answers have no id." => refusals(|payload| remove(payload, "id"));
+    "id-error-previous": "An error of set_volume has the id of the one before." => {
+        let mut before = None;
+        tool("self.audio_speaker.set_volume").answer(move |payload| {
+            if payload.get("error").is_some() {
+                let id = payload["id"].clone();
+                payload["id"] = before.replace(id.clone()).unwrap_or(id);
+            }
+        })
+    };
     "id-previous": "The second list answer and later ones have the id of the first." => {
         let mut first = None;
         method("tools/list").answer(move |payload| {

@@ -115,6 +115,11 @@ impl CaseLog {
         given_up.into_iter().chain(fence).min()
     }
 
+    /// Where in the transcript the answer stands to the message sent as `seq`.
+    pub(crate) fn answered_at(&self, seq: u64) -> Option<u64> {
+        self.answers.get(&seq).map(|at| self.entries[*at].entry.seq)
+    }
+
     /// The answer to the message sent as `seq`, as scenarios see it; `None` where it cannot be read, too.
     pub(crate) fn answer_to(&self, seq: u64) -> Option<Map<String, Value>> {
         let logged = &self.entries[*self.answers.get(&seq)?];

@@ -33,6 +33,7 @@ mod past;
 mod pending;
 mod refusal;
 mod refusal_text;
+mod shifted;
 pub(crate) mod sink;
 mod status;
 mod theme;

@@ -76,13 +76,14 @@ impl PendingRequests {
         let settled = self.settled.remove(&key);
         let settled = settled.filter(|settled| settled.link == link);
         match self.open.insert(key, open) {
-            Some(earlier) if earlier.link == link => {
-                let case = earlier.case.clone();
+            Some(earlier) => {
+                let here = earlier.link == link;
+                let reuse = here.then(|| Reuse { case: earlier.case.clone() });
                 // Nothing can answer it any more, but that it was not answered still counts.
                 self.open.insert(format!("{NAMELESS}{}", earlier.seq), earlier);
-                Some(Reuse { case })
+                reuse.or_else(|| settled.map(|settled| Reuse { case: settled.case }))
             }
-            _ => settled.map(|settled| Reuse { case: settled.case }),
+            None => settled.map(|settled| Reuse { case: settled.case }),
         }
     }
 

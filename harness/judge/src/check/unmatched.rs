@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::log::Logged;
 use super::pending::{Open, Settled};
 use super::sink::evidence;
-use super::{Judge, answer};
+use super::{Judge, answer, shifted};
 use mcp_hil_core::conversation::FIRST_ID;
 use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::step;
@@ -63,6 +63,7 @@ impl Judge {
         if !is_robustness {
             self.pair_refused_one_by_one(&mut left, &hard);
         }
+        self.pair_shifted(&mut left);
         for unmatched in std::mem::take(&mut self.unmatched) {
             let refuses = unmatched.id.is_null() && unmatched.is_error;
             // An error with id null belongs to a request or to what has no usable id; anything
@@ -133,6 +134,23 @@ impl Judge {
         let sent = |logged: &&Logged| matches!(&logged.entry.what, What::Sent { .. });
         let sent = self.log.entries.iter().filter(sent);
         sent.filter_map(|logged| self.pending.unanswered(logged.entry.seq).cloned()).collect()
+    }
+
+    /// Settles answers with which the ids began to be those of the request before: that is one thing, and
+    /// not an answer too many, some that are late and one that is missing.
+    fn pair_shifted(&mut self, left: &mut Vec<Open>) {
+        for unmatched in std::mem::take(&mut self.unmatched) {
+            let Some(row) = shifted::row(&unmatched, left, &self.log) else {
+                self.unmatched.push(unmatched);
+                continue;
+            };
+            self.wrong_id(&unmatched, &row.first);
+            let last = left.remove(row.last);
+            if let Some(id) = &last.duty.id {
+                self.pending.answered(id);
+            }
+            self.log.answered_under_wrong_id(row.answer, last.seq);
+        }
     }
 
     /// Settles errors with id null that came behind one message each that owes silence, before the

@@ -150,6 +150,78 @@ fn an_answer_of_an_earlier_session_is_told_apart() {
     assert!(findings.contains(&"a/a session.no-stale-answer".to_owned()), "{findings:?}");
 }
 
+/// An id that a request of an earlier connection had, which was answered under another one, is used again.
+#[test]
+fn a_wrong_id_is_told_though_the_right_one_is_used_again_on_the_next_connection() {
+    let mut play = Play::new();
+    let ping = |step: u64| {
+        let fence = step + 1000;
+        [
+            format!(r#"> {step} {{"jsonrpc":"2.0","id":9007199254,"method":"ping"}}"#),
+            r#"< {"jsonrpc":"2.0","id":2147483647,"result":{}}"#.to_owned(),
+            format!(r#"> {step}.fence {{"jsonrpc":"2.0","id":{fence},"method":"ping"}}"#),
+            format!(r#"< {{"jsonrpc":"2.0","id":{fence},"result":{{}}}}"#),
+            format!("? {step}"),
+        ]
+    };
+    let own = [
+        r#"> 0 {"jsonrpc":"2.0","id":2147483647,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":2147483647,"result":{}}"#,
+    ];
+    play.play(&own).end();
+    play.next_case("b/b");
+    play.play(&ping(1).each_ref().map(String::as_str));
+    play.link_up();
+    play.play(&ping(2).each_ref().map(String::as_str));
+    // The hello, which this one does not say again, is another matter.
+    assert_eq!(play.end(), ["b/b hello.first", "b/b ids.echo", "b/b ids.echo"]);
+}
+
+/// A request with its fence; `answer` is the id of what comes before the answer to the fence.
+fn asked(play: &mut Play, id: u64, answer: Option<u64>) {
+    let no =
+        |id| format!(r#"< {{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#);
+    play.play(&[&format!(r#"> {id} {{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)]);
+    if let Some(answer) = answer {
+        play.play(&[&no(answer)]);
+    }
+    let fence = id + 100;
+    play.play(&[
+        &format!(r#"> {id}.fence {{"jsonrpc":"2.0","id":{fence},"method":"ping"}}"#),
+        &format!(r#"< {{"jsonrpc":"2.0","id":{fence},"result":{{}}}}"#),
+    ]);
+}
+
+#[test]
+fn answers_under_the_id_of_the_request_before_are_one_fault() {
+    let mut play = Play::new();
+    for (id, answer) in [(20, 20), (21, 20), (22, 21), (23, 22)] {
+        asked(&mut play, id, Some(answer));
+    }
+    play.play(&["? 23"]);
+    assert_eq!(play.end(), ["a/a ids.error-echo"]);
+    // It goes on where the case before has ended, with an id that is settled by now.
+    play.next_case("b/b");
+    asked(&mut play, 24, Some(23));
+    play.play(&["? 24"]);
+    assert_eq!(play.end(), ["b/b ids.error-echo"]);
+}
+
+#[test]
+fn a_second_answer_stays_one_where_another_request_goes_unanswered() {
+    let mut play = Play::new();
+    asked(&mut play, 20, Some(20));
+    // It comes while 21 waits, which gets its own answer at once.
+    play.play(&[
+        r#"> 21 {"jsonrpc":"2.0","id":21,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":20,"result":{}}"#,
+        r#"< {"jsonrpc":"2.0","id":21,"result":{}}"#,
+    ]);
+    asked(&mut play, 22, None);
+    play.play(&["? 22"]);
+    assert_eq!(play.end(), ["a/a jsonrpc.one-answer", "a/a jsonrpc.answer-required"]);
+}
+
 #[test]
 fn a_finding_shows_what_was_sent_and_what_came() {
     let mut play = Play::new();
