@@ -92,8 +92,9 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     let marked = |text: &str| format!("{TEXT_BEGINS}{text}{TEXT_ENDS}");
     let of_length = |bytes: &usize| marked(&format!("${{repeat:x:{}}}", bytes - marks));
     let texts: Vec<String> = match number as usize % KINDS {
-        0 => CONTENTS.map(marked).to_vec(),
-        1 => LENGTHS.iter().map(of_length).collect(),
+        // Plain ones first: they show what the answers of a tool are like.
+        0 => LENGTHS.iter().map(of_length).collect(),
+        1 => CONTENTS.map(marked).to_vec(),
         2 => BARE.map(str::to_owned).to_vec(),
         _ => LONGER.iter().map(of_length).chain(WIDE.map(marked)).collect(),
     };

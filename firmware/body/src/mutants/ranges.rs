@@ -18,6 +18,8 @@ pub(super) const TEXTS: &[Row] = rows! {
         => shown(|text| *text = text.replace("%%", "%").replace("%s", "(null)"));
     "text-escapes-read-twice": "Escapes in a text are resolved a second time."
         => shown(|text| *text = text.replace("\\n", "\n").replace("\\\\", "\\"));
+    "text-json-by-hand": "A text is put between the quotes of a JSON text as it is."
+        => shown(|text| *text = format!("{{\"shown\":\"{}\"}}", text.trim_start_matches("shown: ")));
     "text-quotes-dropped": "Quotes are dropped from a text." => shown(|text| text.retain(|c| c != '"'));
     "text-astral-lost": "Characters beyond U+FFFF become question marks."
         => shown(|text| *text = text.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect());

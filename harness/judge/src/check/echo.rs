@@ -1,7 +1,7 @@
 //! Texts that a tool gives back: what stands between two marks in an argument comes back between them.
 //!
 //! A tool may give back nothing, or the beginning of a text: then no second mark comes. It may give the text back inside
-//! of JSON, or quoted in another way. Where the words around it are always the same, short texts without marks are
+//! of JSON, or quoted in another way; where its answers are JSON around other texts, they are around each. Where the words around it are always the same, short texts without marks are
 //! compared, too.
 
 use std::collections::BTreeMap;
@@ -22,9 +22,28 @@ const STEADY: usize = 8;
 /// Most bytes of a text that is compared as a whole: what is longer may be shortened.
 const WHOLE: usize = 24;
 
-/// The tools that have given back a text as a whole, and the words that each puts around it.
+/// How many texts that need no escapes must have come back in JSON before a tool is known to answer in JSON.
+const IN_JSON: usize = 2;
+
+/// The tools that have given back a text as a whole.
 #[derive(Debug, Default)]
-pub(super) struct Echoes(BTreeMap<String, Words>);
+pub(super) struct Echoes {
+    /// The words that each puts around it.
+    words: BTreeMap<String, Words>,
+    /// Those whose answers were JSON around a text that needs no escapes.
+    json: BTreeMap<String, Json>,
+}
+
+/// What is known of a tool that answers in JSON.
+#[derive(Debug, Default)]
+struct Json {
+    /// How many such answers there were.
+    times: usize,
+    /// The longest text that came back in one of them: longer answers may be cut.
+    longest: usize,
+    /// It has also answered such a text in another way.
+    wavers: bool,
+}
 
 /// What stands before and behind a text that is given back.
 #[derive(Debug)]
@@ -37,7 +56,7 @@ struct Words {
 impl Echoes {
     /// Whether any tool gives texts back.
     pub(super) fn is_any(&self) -> bool {
-        !self.0.is_empty()
+        !self.words.is_empty()
     }
 
     /// Judges the answer to a call.
@@ -52,7 +71,7 @@ impl Echoes {
             return;
         };
         let is_marked = open.text.contains(TEXT_BEGINS);
-        if open.duty.owes != Owes::Answer || !(is_marked || self.0.contains_key(tool)) {
+        if open.duty.owes != Owes::Answer || !(is_marked || self.words.contains_key(tool)) {
             return;
         }
         let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
@@ -86,7 +105,34 @@ impl Echoes {
             });
         }
         if holds {
+            self.judge_json(tool, sent, text, (payload, open, seq), sink);
             self.learn(tool, around(text));
+        }
+    }
+
+    /// Judges whether an answer is JSON where the tool answers in JSON: one that is put together by hand is none around
+    /// a text that needs escapes.
+    fn judge_json(
+        &mut self,
+        tool: &str,
+        sent: &str,
+        text: &str,
+        (payload, open, seq): (&Map<String, Value>, &Open, u64),
+        sink: &mut Sink,
+    ) {
+        let is_json = serde_json::from_str::<Map<String, Value>>(text).is_ok();
+        let json = self.json.entry(tool.to_owned()).or_default();
+        if !sent.contains(|letter: char| letter < ' ' || ['"', '\\'].contains(&letter)) {
+            json.wavers |= !is_json && sent.len() <= json.longest;
+            if is_json {
+                json.times += 1;
+                json.longest = json.longest.max(sent.len());
+            }
+        } else if json.times >= IN_JSON && !json.wavers && sent.len() <= json.longest {
+            sink.test(Id::ArgumentsStringEcho, is_json, || {
+                let expected = "a text that is JSON, as it is for other arguments";
+                proof(expected, payload, Some(open), seq)
+            });
         }
     }
 
@@ -100,7 +146,8 @@ impl Echoes {
         sink: &mut Sink,
     ) {
         let steady = |words: &&Words| words.times.is_some_and(|times| times >= STEADY);
-        let Some(Words { around: (before, behind), .. }) = self.0.get(tool).filter(steady) else {
+        let Some(Words { around: (before, behind), .. }) = self.words.get(tool).filter(steady)
+        else {
             return;
         };
         if sent.len() > WHOLE || sent.contains('\0') {
@@ -116,7 +163,7 @@ impl Echoes {
 
     fn learn(&mut self, tool: &str, around: (String, String)) {
         let words = self
-            .0
+            .words
             .entry(tool.to_owned())
             .or_insert_with(|| Words { around: around.clone(), times: Some(0) });
         let same = words.around == around;
