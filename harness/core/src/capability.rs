@@ -228,7 +228,7 @@ const SETTERS: [(&str, &str, &str); 5] = [
 
 /// Words in names of tools that restart, upgrade, re-provision, move or cost something
 /// (device-protocol 4.7).
-const HARMFUL: [&str; 35] = [
+const HARMFUL: [&str; 42] = [
     "reboot",
     "restart",
     "upgrade",
@@ -264,10 +264,21 @@ const HARMFUL: [&str; 35] = [
     "snapshot",
     "delete",
     "lock",
+    "update",
+    "install",
+    "erase",
+    "format",
+    "dial",
+    "pay",
+    "buy",
 ];
 
-/// First words of short names of tools that show or play something, and may refuse what their schema allows.
-const SHOWING: [&str; 7] = ["show", "display", "clear", "play", "stop", "pause", "resume"];
+/// First words of short names of tools that show, play, tell or keep something, and may refuse what their schema
+/// allows.
+const SHOWING: [&str; 19] = [
+    "show", "display", "clear", "play", "stop", "pause", "resume", "read", "list", "recall",
+    "find", "search", "check", "query", "count", "say", "echo", "store", "save",
+];
 
 /// Whether a name is that of a tool that restarts the device, or of the message that does
 /// (`system.reboot`).
@@ -611,8 +622,15 @@ mod tests {
     fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
         assert!(!discover(&surface(), &Trust::WellKnown.into()).capabilities.contains("boolean"));
         assert!(discover(&surface(), &Trust::Simulated.into()).capabilities.contains("boolean"));
-        for name in ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"] {
+        let harmful = ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"];
+        for name in
+            harmful.into_iter().chain(["self.system.check_update", "self.shop.list_and_pay"])
+        {
             assert!(!is_harmless(name, Trust::Simulated), "{name}");
+        }
+        for name in ["self.memory.recall", "self.sensor.read", "self.notes.save_note"] {
+            assert!(is_harmless(name, Trust::Simulated), "{name}");
+            assert!(!is_harmless(name, Trust::WellKnown), "{name}");
         }
         assert!(is_harmless("self.screen.set_auto_rotate", Trust::Simulated));
         assert!(is_harmless("self.screen.show_message", Trust::Simulated));
