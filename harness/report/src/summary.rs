@@ -89,13 +89,15 @@ pub(crate) struct Beside<'a> {
     pub(crate) planned: usize,
     /// The devices.
     pub(crate) duts: &'a [DutInfo],
+    /// Those that listed no tool, by device and transport.
+    pub(crate) toolless: &'a [String],
     /// The cases of several devices, side by side.
     pub(crate) across: &'a Across,
 }
 
 /// Puts the end of a run on the page.
 pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
-    let Beside { warnings, planned, duts, across } = *beside;
+    let Beside { warnings, planned, duts, toolless, across } = *beside;
     let colour = match summary.exit {
         0 if summary.warnings == 0 && summary.flaky == 0 => GREEN,
         0 => YELLOW,
@@ -149,6 +151,10 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
         }
     }
     put_what_is_missing(page, summary, planned);
+    if !toolless.is_empty() && summary.cases > 0 {
+        let text = format!("tools: none was listed ({})", toolless.join(", "));
+        page.row("not tested", &clean::visible(&text));
+    }
     if let Some(hidden) = hidden(duts).filter(|_| summary.cases > 0) {
         page.row("not observed", &hidden);
     }

@@ -82,6 +82,8 @@ pub struct Terminal<O, T> {
     /// And how many of them do not stand there.
     left_out: usize,
     warnings: Warnings,
+    /// Devices without a tool.
+    toolless: Vec<String>,
     /// The cases of several devices, side by side.
     across: Across,
     /// Whether it was told how answers are accepted.
@@ -111,6 +113,7 @@ impl<O: Write + Send, T: Write + Send> Reporter for Terminal<O, T> {
                     warnings: &self.warnings,
                     planned: self.planned,
                     duts: &self.duts,
+                    toolless: &self.toolless,
                     across: &self.across,
                 };
                 summary::put(&mut self.page, end, &beside);
@@ -153,6 +156,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             red: HashMap::new(),
             left_out: 0,
             warnings: Warnings::new(),
+            toolless: Vec::new(),
             across: Across::default(),
             hinted: false,
         }
@@ -202,6 +206,12 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
     }
 
     fn dut_ready(&mut self, dut: &DutReady) {
+        // A gateway has no capabilities at all.
+        let facts = &dut.facts;
+        let is_empty = facts.tools.is_empty() && facts.user_tools.is_empty();
+        if is_empty && !facts.capabilities.is_empty() {
+            self.toolless.push(lines::link(&dut.dut, &dut.transport));
+        }
         if self.style.quiet {
             return;
         }
