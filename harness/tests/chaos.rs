@@ -9,7 +9,7 @@ mod console;
 mod dice;
 #[path = "chaos/http.rs"]
 mod http;
-#[path = "hostile/packets.rs"]
+#[path = "devices/hostile/packets.rs"]
 mod packets;
 #[path = "chaos/peer.rs"]
 mod peer;
