@@ -194,7 +194,7 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
     if !payload.contains_key("method")
         && (payload.contains_key("result") || payload.contains_key("error"))
     {
-        return Owes::Silence(Id::JsonrpcResponseIgnored);
+        return Owes::NoSuccess(Id::JsonrpcResponseIgnored);
     }
     if payload.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Owes::NoSuccess(Id::JsonrpcVersionChecked);
@@ -248,7 +248,7 @@ mod tests {
         r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
         Owes::Silence(Id::NotificationsNotAnswered)
     )]
-    #[case(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Owes::Silence(Id::JsonrpcResponseIgnored))]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Owes::NoSuccess(Id::JsonrpcResponseIgnored))]
     #[case(r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#, Owes::NoSuccess(Id::JsonrpcVersionChecked))]
     #[case(r#"{"jsonrpc":"2.0","id":7}"#, Owes::NoSuccess(Id::JsonrpcMethodRequired))]
     #[case(r#"{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}"#, Owes::Nothing)]

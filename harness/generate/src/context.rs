@@ -61,7 +61,12 @@ impl Context {
             .filter_map(Tool::of)
             .filter(|tool| permission.allows(&tool.name))
             .collect();
-        Self { facts: facts.clone(), tools, restarts: permission.restarts(), matrix: Arc::default() }
+        Self {
+            facts: facts.clone(),
+            tools,
+            restarts: permission.restarts(),
+            matrix: Arc::default(),
+        }
     }
 
     /// Every place of a message with every kind of value.

@@ -340,7 +340,7 @@ fn unlike() -> BoxedStrategy<Step> {
     let cased = |message: Value| payload(message).answer(Id::JsonrpcCaseSensitive, Answer::Refused);
     let response = |message: Value| {
         payload(message)
-            .answer(Id::JsonrpcResponseIgnored, Answer::None)
+            .answer(Id::JsonrpcResponseIgnored, Answer::Refused)
             .lives(Id::JsonrpcResponseIgnored)
     };
     one_of(vec![

@@ -60,8 +60,6 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "params-unchecked": "Parameters that are not an object are treated as missing."
         => payloads(|payload| payload.retain(|name, value| name != "params" || value.is_object()));
-    "response-answered": "A response is answered as an invalid request."
-        => responses(|id| error(id, -32600, "Missing method"));
     "response-acknowledged": "A response is answered with an empty result."
         => responses(|id| result(id, json!({})));
     "members-case-insensitive": "METHOD, ID and JSONRPC are read like the lower-case members."

@@ -62,6 +62,15 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "responses-refused": "A response is answered with -32600: it is no valid request."
+        => defect().on_payload(|payload, hands| {
+            let is_response = payload.contains_key("result") || payload.contains_key("error");
+            let is_refused = is_response && !payload.contains_key("method");
+            if is_refused {
+                refuse(get(payload, "id"), "no request", hands);
+            }
+            drop_if(is_refused)
+        });
     "meta-checked": "Requests whose `_meta` is not an object, as MCP's schema has it, are refused."
         => requests(|payload, hands| {
             let meta = get(payload, "params").get("_meta");

@@ -22,6 +22,13 @@ pub(super) const VARIANTS: &[Row] = rows! {
             };
             hands.send(format!(r#"{{"session_id":{session},{message}}}"#));
         });
+    "session-unnamed": "Over WebSocket the session id is empty in all messages of the device."
+        => defect().on_message(|kind, envelope, hands| {
+            if kind != "hello" && !hands.over_mqtt() {
+                envelope["session_id"] = json!("");
+            }
+            Flow::Pass
+        });
     "audio-between": "Over WebSocket an audio frame comes before and after every answer."
         => defect().on_answer_text(|_, text, hands| {
             // The other versions of the framing have a header.

@@ -47,6 +47,10 @@ pub(crate) struct LinkState {
     own_fault: bool,
     /// The last message of the harness under another session id, and that id.
     elsewhere: Option<(String, String)>,
+    /// The device has named a session in an `mcp` message: it does not leave that empty throughout.
+    names_session: bool,
+    /// Where it left that empty before.
+    left_empty: Option<u64>,
     /// A further hello of the harness named no session: the device may name none from then on.
     unnamed: bool,
     /// The harness dropped the link and has not restarted the target since.
@@ -164,6 +168,8 @@ impl LinkState {
             identity: IDENTITY.map(|name| headers.get(name).cloned()),
             session_fault: self.session_fault.take(),
             own_fault: self.own_fault,
+            names_session: self.names_session,
+            left_empty: self.left_empty,
             ..Self::default()
         };
         if transport == Transport::Mqtt {
@@ -344,9 +350,7 @@ impl LinkState {
             return;
         }
         let got = envelope.get("session_id");
-        let nameless = got.and_then(Value::as_str).is_none_or(str::is_empty);
-        let right =
-            got.and_then(Value::as_str) == Some(&self.session_id) || self.unnamed && nameless;
+        let right = self.is_right(got) || self.may_be_empty(got);
         // A wrong one may have been on its way before the device knew the session.
         if self.own_fault || !(right || self.knows_session) {
             return;
@@ -361,6 +365,19 @@ impl LinkState {
                 seq,
             )
         });
+    }
+
+    /// Whether a session id is that of the session.
+    fn is_right(&self, got: Option<&Value>) -> bool {
+        let got = got.and_then(Value::as_str);
+        got == Some(&self.session_id) || self.unnamed && got.is_none_or(str::is_empty)
+    }
+
+    /// Whether a session id is empty, and may be: the protocol's authors allow that over WebSocket, where the connection
+    /// is the session (see the requirement's note). A device that names it elsewhere has lost it.
+    fn may_be_empty(&self, got: Option<&Value>) -> bool {
+        let is_empty = got.and_then(Value::as_str) == Some("");
+        is_empty && self.transport == Transport::WebSocket && !self.names_session
     }
 
     /// Whether a session id is that of an earlier link.
@@ -400,9 +417,21 @@ impl LinkState {
             return;
         }
         let got = envelope.get("session_id");
-        let nameless = got.and_then(Value::as_str).is_none_or(str::is_empty);
-        let right =
-            got.and_then(Value::as_str) == Some(&self.session_id) || self.unnamed && nameless;
+        let may_be_empty = self.may_be_empty(got);
+        if may_be_empty {
+            self.left_empty.get_or_insert(seq);
+        }
+        self.names_session |= got.and_then(Value::as_str).is_some_and(|id| !id.is_empty());
+        if self.names_session
+            && let Some(at) = self.left_empty.take()
+        {
+            self.session_fault = Some("\"\"".to_owned());
+            sink.test(Id::EnvelopeSessionId, false, || {
+                let expected = format!("session_id \"{}\", as in other messages", self.session_id);
+                evidence(expected, "session_id \"\"", at)
+            });
+        }
+        let right = self.is_right(got) || may_be_empty;
         let stale = self.is_stale(got);
         if !self.earlier_sessions.is_empty() && !self.session_checked {
             self.session_checked = true;

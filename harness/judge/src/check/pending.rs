@@ -75,16 +75,14 @@ impl PendingRequests {
         let link = open.link;
         let settled = self.settled.remove(&key);
         let settled = settled.filter(|settled| settled.link == link);
-        match self.open.insert(key, open) {
-            Some(earlier) => {
-                let here = earlier.link == link;
-                let reuse = here.then(|| Reuse { case: earlier.case.clone() });
-                // Nothing can answer it any more, but that it was not answered still counts.
-                self.open.insert(format!("{NAMELESS}{}", earlier.seq), earlier);
-                reuse.or_else(|| settled.map(|settled| Reuse { case: settled.case }))
-            }
-            None => settled.map(|settled| Reuse { case: settled.case }),
-        }
+        let Some(earlier) = self.open.insert(key, open) else {
+            return settled.map(|settled| Reuse { case: settled.case });
+        };
+        let here = (earlier.link == link).then(|| Reuse { case: earlier.case.clone() });
+        // Nothing can answer it under its id any more, but that it was not answered still counts: what came under another
+        // id may be its answer.
+        self.open.insert(format!("{NAMELESS}{}", earlier.seq), earlier);
+        here.or_else(|| settled.map(|settled| Reuse { case: settled.case }))
     }
 
     /// Looks an answer's id up and settles the request that it answers.
