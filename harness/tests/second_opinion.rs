@@ -138,7 +138,7 @@ const BOTH: [(&str, &str, &str); 31] = [
     ("answer-unsolicited", "hello/connect", "BASE-004"),
     ("answer-version-missing", "jsonrpc/case-sensitive", "BASE-008"),
     ("answer-version-number", "jsonrpc/case-sensitive", "BASE-008"),
-    ("response-answered", "jsonrpc/response", "BASE-009"),
+    ("response-acknowledged", "jsonrpc/response", "BASE-009"),
     ("notification-answered", "notifications/id-less-call", "BASE-004"),
     ("notification-version-missing", "notifications/from-device", "BASE-008"),
     ("device-notification-id-number", "notifications/from-device", "BASE-005"),
