@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use mcp_hil_core::bounds::bounds;
 use mcp_hil_core::capability::{Facts, Permission};
+use mcp_hil_scenario::Step;
 
-use crate::positions::Matrix;
 use crate::tool_names::SET_VOLUME;
 
 /// What is known of a device: its facts, its tools as it listed them, and which may be called.
@@ -16,8 +16,17 @@ pub struct Context {
     facts: Facts,
     tools: Vec<Tool>,
     restarts: bool,
-    /// What only depends on the rest, once somebody has asked for it.
+    /// What follows from the rest, once somebody has asked for it.
     matrix: Arc<OnceLock<Matrix>>,
+}
+
+/// Every place of a message with every kind of value.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    /// The steps, one for each cell.
+    pub(crate) steps: Arc<[Step]>,
+    /// Place and kind of each.
+    pub(crate) tried: Vec<(String, &'static str)>,
 }
 
 /// A tool that may be called.
@@ -69,9 +78,9 @@ impl Context {
         }
     }
 
-    /// Every place of a message with every kind of value.
-    pub(crate) fn matrix(&self) -> &Matrix {
-        self.matrix.get_or_init(|| Matrix::of(self))
+    /// The matrix of places and kinds, laid out the first time.
+    pub(crate) fn matrix(&self, lay_out: impl FnOnce() -> Matrix) -> &Matrix {
+        self.matrix.get_or_init(lay_out)
     }
 
     /// Whether the device may be told to restart, and dials again by itself then.

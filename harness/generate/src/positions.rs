@@ -4,14 +4,12 @@
 //! Nothing is left to chance: the inputs go through all cells of the matrix in turn. What is owed for a message is
 //! read off the message; beyond that, what a document says of a place is expected here.
 
-use std::sync::Arc;
-
 use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::arguments::{others, refusal};
-use crate::context::{Argument, Context, Kind};
+use crate::context::{Argument, Context, Kind, Matrix};
 use crate::json::ID;
 use crate::parts::{each_of_shared, swept};
 use crate::steps::{LONGEST, NO_METHOD, StepExt as _, raw_call};
@@ -55,25 +53,6 @@ struct Cell {
     step: Step,
 }
 
-/// All cells for one device, which each draw begins with.
-#[derive(Debug, Default)]
-pub(crate) struct Matrix {
-    /// The steps, one for each cell.
-    steps: Arc<[Step]>,
-    /// Place and kind of each.
-    tried: Vec<(String, &'static str)>,
-}
-
-impl Matrix {
-    /// The matrix for a device.
-    pub(crate) fn of(context: &Context) -> Self {
-        let cells = cells(context).into_iter();
-        let (tried, steps): (_, Vec<Step>) =
-            cells.map(|cell| ((cell.place, cell.kind), cell.step)).unzip();
-        Self { steps: steps.into(), tried }
-    }
-}
-
 /// A place of a message.
 struct Place {
     /// What it is called in reports.
@@ -87,19 +66,29 @@ struct Place {
 }
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
-    swept(number, vec![each_of_shared(context.matrix().steps.clone())], 0, LONGEST)
+    swept(number, vec![each_of_shared(matrix(context).steps.clone())], 0, LONGEST)
 }
 
 /// Place and kind of each step of an input.
 pub(super) fn tried(context: &Context, number: u32) -> Vec<(String, &'static str)> {
-    let tried = &context.matrix().tried;
+    let tried = &matrix(context).tried;
     let from = number as usize * LONGEST;
     (from..from + tried.len().min(LONGEST)).map(|at| tried[at % tried.len()].clone()).collect()
 }
 
 /// How many inputs it takes to try all cells.
 pub(super) fn inputs(context: &Context) -> u32 {
-    u32::try_from(context.matrix().tried.len().div_ceil(LONGEST)).unwrap_or(u32::MAX)
+    u32::try_from(matrix(context).tried.len().div_ceil(LONGEST)).unwrap_or(u32::MAX)
+}
+
+/// All cells for the device, which each draw begins with.
+fn matrix(context: &Context) -> &Matrix {
+    context.matrix(|| {
+        let cells = cells(context).into_iter();
+        let (tried, steps): (_, Vec<Step>) =
+            cells.map(|cell| ((cell.place, cell.kind), cell.step)).unzip();
+        Matrix { steps: steps.into(), tried }
+    })
 }
 
 fn cells(context: &Context) -> Vec<Cell> {
