@@ -27,8 +27,8 @@ const MOST_STEPS: usize = 19;
 /// What is compared of two answers.
 #[derive(Debug, Clone, Copy)]
 enum Same {
-    /// The whole result.
-    Result,
+    /// The tools of a list.
+    Tools,
     /// That both succeed.
     Success,
     /// That both fail, and under which code.
@@ -96,9 +96,9 @@ fn requests(context: &Context) -> Vec<(Value, Same)> {
         request("tools/call", json!({"name": tool, "arguments": arguments}))
     };
     let mut all = vec![
-        (request("tools/list", json!({})), Same::Result),
+        (request("tools/list", json!({})), Same::Tools),
         (request(NO_METHOD, json!({"name": "x", "arguments": {}})), Same::UserError),
-        (request("tools/list", json!({"cursor": "", "withUserTools": true})), Same::Result),
+        (request("tools/list", json!({"cursor": "", "withUserTools": true})), Same::Tools),
     ];
     if context.has_volume() {
         all.insert(1, (call(SET_VOLUME, json!({"volume": 63})), Same::Level(63)));
@@ -163,16 +163,18 @@ fn twice(
     let kept = |what: &str| json!(format!("${{{what}{number}}}"));
     let mut first = spelled(message, (0, 0, vec![""]), false);
     let second = spelled(message, spelling, whole);
-    if let Same::Result = same {
-        first.bind.insert(name("result"), "/result".into());
+    if let Same::Tools = same {
+        // Each listing may have cursors of its own: MCP calls them opaque (server/utilities/pagination).
+        const TOOLS: &str = "/result/tools";
+        first.bind.insert(name("tools"), TOOLS.into());
         // The order of tools is a matter of `list.stable`, and not of how the request is spelled.
-        let same = json!({"$unordered": kept("result")});
-        return vec![first, second.shows_as_bound(requirement, "/result", same)];
+        let same = json!({"$unordered": kept("tools")});
+        return vec![first, second.shows_as_bound(requirement, TOOLS, same)];
     }
     first.bind.insert(name("outcome"), "/outcome".into());
     let second = second.shows_as_bound(requirement, "/outcome", kept("outcome"));
     match same {
-        Same::Result | Same::Success => vec![first, second],
+        Same::Tools | Same::Success => vec![first, second],
         Same::UserError => {
             first.bind.insert(name("code"), "/error/code".into());
             let second = second.if_error(requirement, json!({"code": kept("code")}));

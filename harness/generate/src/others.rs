@@ -17,6 +17,9 @@ use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 /// Lights that devices of the family have (device-protocol 7), and the one of the reference device.
 const LAMPS: [&str; 3] = ["self.lamp", "self.light", "self.led"];
 
+/// Themes that displays of the family have (device-protocol 7).
+const THEMES: [&str; 2] = ["light", "dark"];
+
 const SLUG: Id = Id::CallSuccess;
 
 /// Which settings take part, and what is known of them.
@@ -100,10 +103,14 @@ impl Others {
         if self.theme && !rebooted {
             let kept = Value::from(format!("${{theme{}}}", self.themes));
             let shown = match command {
-                Command::Theme(theme) => json!({"$in": [kept, theme]}),
-                _ => kept,
+                Command::Theme(theme) if THEMES.contains(theme) => {
+                    Some(json!({"$in": [kept, theme]}))
+                }
+                // A display may take another one in the place of a theme that it lacks.
+                Command::Theme(_) => None,
+                _ => Some(kept),
             };
-            screen.insert("theme".into(), shown);
+            screen.extend(shown.map(|shown| ("theme".into(), shown)));
         }
         if !screen.is_empty() {
             reading = reading.shows(slug, "/json/screen", screen.into());

@@ -338,9 +338,10 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             read(level, steps)
         }
         Command::Theme(theme) => {
-            // A display may know other themes only, and say so in any way.
+            // A display may know other themes only, and say so in any way; what it refuses it does not do.
             let message = call(SET_THEME, json!({"theme": theme}));
-            steps.push(message.answer(Id::CallSuccess, Answer::Any));
+            let message = message.answer(Id::CallSuccess, Answer::Any);
+            steps.push(message.without_effect(Id::StatusKept));
             read(level, steps)
         }
         Command::Light(on) => {

@@ -32,6 +32,11 @@ pub(super) const VARIANTS: &[Row] = rows! {
             let text = payload["result"]["content"][0]["text"].take();
             *payload = error(&payload["id"], -32603, text.as_str().unwrap_or_default());
         });
+    "theme-replaced": "The screen shows its dark theme in the place of one that it does not have."
+        => defect().on_argument(|property, value| {
+            let has = property.name != "theme" || !value.is_string() || value == "light";
+            Some(if has { value } else { json!("dark") })
+        });
     "error-messages-alike": "The message of every error is `Error`."
         => errors(|error| error["message"] = json!("Error"));
     "error-data": "Errors have `data`."

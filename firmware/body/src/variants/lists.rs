@@ -79,6 +79,41 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 }
                 Flow::Pass
             });
+    "cursors-new": "Each listing has cursors of its own; those of earlier listings can still be used." => {
+        let [known, pages] = shared(0_usize);
+        method("tools/list")
+            .result(move |page| if let Some(cursor) = page["nextCursor"].as_str() {
+                pages.set(pages.get() + 1);
+                page["nextCursor"] = json!(format!("{}:{}", encoded(cursor), pages.get()));
+            })
+            .on_method("tools/list", move |payload, _| {
+                let params = payload.get_mut("params");
+                if let Some(Value::String(cursor)) = params.and_then(|all| all.get_mut("cursor"))
+                    && !cursor.is_empty()
+                {
+                    let is_given = |number: &str| {
+                        (1..=known.get()).any(|given| number == format!("{given}"))
+                    };
+                    let name = cursor
+                        .rsplit_once(':')
+                        .and_then(|(page, number)| decoded(page).filter(|_| is_given(number)));
+                    *cursor = name.unwrap_or_else(|| "none".to_string());
+                }
+                Flow::Pass
+            })
+    };
+    "tools-grow": "A tool is added by the first call, and the device tells that its list changed." => {
+        let mut is_first = once();
+        method("initialize")
+            .result(|result| result["capabilities"]["tools"]["listChanged"] = json!(true))
+            .on_call(move |_, hands| if is_first() {
+                // It is there from the first call on, also after a restart.
+                let _ = hands.device.registry_mut().add(LATE);
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                }));
+            })
+    };
     "unknown-cursor-empty-list":
         "An unknown cursor returns an empty list instead of an error, as with one real client."
         => when(|request| request.method() == "tools/list" && !request.cursor().is_empty())
@@ -159,6 +194,14 @@ const RARE: &[Tool] = &[
         handler: |_, _, _| Ok("true".to_string()),
     },
 ];
+
+const LATE: Tool = Tool {
+    name: "self.sensor.get_noise",
+    description: "Tells how loud it is.",
+    properties: &[],
+    user_only: false,
+    handler: |_, _, _| Ok("41".to_string()),
+};
 
 /// A board that has only some of the tools.
 fn keeping(keep: fn(&Tool) -> bool) -> Defect {

@@ -11,11 +11,13 @@ use super::log::{CaseLog, Reply};
 use super::pending::Open;
 use super::sink::{Sink, evidence};
 use super::status;
+use super::tool::judge_tool;
 use mcp_hil_core::capability::{HARMLESS, STATUS_TOOL};
 use mcp_hil_core::limits::{MAX_PAGE_BYTES, MAX_PAGES};
 use mcp_hil_core::step::{self, StepKind};
 use mcp_hil_core::transcript::{Mark, What};
 use mcp_hil_core::verdict::Evidence;
+use mcp_hil_core::wire::{Inbound, Payload};
 
 /// Requirements about the tools of a list.
 const OF_TOOLS: [Id; 5] = [
@@ -28,6 +30,9 @@ const OF_TOOLS: [Id; 5] = [
 
 /// Well-known tools that stock firmware shows with `withUserTools` only.
 const USER_ONLY: [&str; 2] = ["self.get_system_info", "self.screen.get_info"];
+
+/// How a device tells that its list is another one now.
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 /// What the listings of a session have shown.
 #[derive(Debug, Default)]
@@ -45,6 +50,8 @@ pub(crate) struct Lists {
     listed: HashSet<String>,
     /// A call of a tool that nobody knows succeeded: then a success does not show that there is such a tool.
     takes_any_tool: bool,
+    /// The device has told that its list changed.
+    tells_changes: bool,
 }
 
 /// A walk over the pages.
@@ -132,7 +139,13 @@ impl Lists {
 
     /// Judges the listings of a case as wholes.
     pub(crate) fn end_case(&mut self, log: &CaseLog, sink: &mut Sink) {
+        let mut changes = self.changes(log).into_iter().peekable();
         for listing in listings(log, sink) {
+            let mut is_mixed = false;
+            while let Some(at) = changes.next_if(|at| *at < listing.seq) {
+                self.forget();
+                is_mixed = at > listing.began;
+            }
             sink.step = Some(listing.step.as_str().into());
             let names: Vec<String> = listing
                 .tools
@@ -145,7 +158,7 @@ impl Lists {
                     names.iter().find(|name| names.iter().filter(|n| n == name).count() > 1);
                 evidence("each tool once across all pages", format!("{twice:?} twice"), listing.seq)
             });
-            if !(listing.complete && listing.from_start) {
+            if !(listing.complete && listing.from_start) || is_mixed {
                 continue;
             }
             if listing.odd_flag.is_some() {
@@ -182,7 +195,33 @@ impl Lists {
             }
             self.judge_against_others(&listing, &names, sink);
         }
+        if changes.next().is_some() {
+            self.forget();
+        }
         sink.step = None;
+    }
+
+    /// Where in a case the list became another one: where the device told so (MCP 2024-11-05, server/tools, "List
+    /// Changed Notification"). Who has ever done so may also begin with its first list again after a restart.
+    fn changes(&mut self, log: &CaseLog) -> Vec<u64> {
+        let mut changes = Vec::new();
+        for logged in &log.entries {
+            let told = matches!(
+                logged.inbound.as_ref().and_then(Inbound::payload),
+                Some(Payload::Notification(message)) if message.get("method") == Some(&LIST_CHANGED.into())
+            );
+            self.tells_changes |= told;
+            if told || self.tells_changes && matches!(logged.entry.what, What::LinkUp { .. }) {
+                changes.push(logged.entry.seq);
+            }
+        }
+        changes
+    }
+
+    /// Forgets the lists that later ones are compared with.
+    fn forget(&mut self) {
+        (self.ordinary, self.with_user) = (None, None);
+        self.schemas.clear();
     }
 
     /// The first tool whose schema is another than when it was first listed: what it was, and what it is.
@@ -289,7 +328,7 @@ impl Lists {
                 )
             });
         }
-        if !self.boot.complete || self.boot.garbled {
+        if !self.boot.complete || self.boot.garbled || self.tells_changes {
             return;
         }
         // A console shows other names as it can.
@@ -440,112 +479,6 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
         }
     }
     found
-}
-
-fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
-    let received = || tool.to_string();
-    let name = tool.get("name").and_then(Value::as_str);
-    sink.test(Id::ListToolName, name.is_some_and(|name| !name.is_empty()), || {
-        evidence("a name", received(), seq)
-    });
-    let description = tool.get("description");
-    sink.test(Id::ListDescription, description.is_none_or(Value::is_string), || {
-        evidence("a description that is a string", received(), seq)
-    });
-    let said = description.and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    sink.test(Id::ListDescriptionPresent, said, || evidence("a description", received(), seq));
-    let schema = tool.get("inputSchema");
-    let object = schema.and_then(|schema| schema.get("type")).and_then(Value::as_str);
-    if !sink.test(Id::ListInputSchema, object == Some("object"), || {
-        evidence("inputSchema of type \"object\"", received(), seq)
-    }) {
-        return;
-    }
-    let Some(schema) = schema else { return };
-    let valid = jsonschema::meta::validate(schema).map_err(|error| error.to_string());
-    sink.test(Id::ListSchemaValid, valid.is_ok(), || {
-        evidence(
-            "a valid JSON Schema",
-            format!("{} in {}", valid.clone().unwrap_err(), schema),
-            seq,
-        )
-    });
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let required = schema.get("required").and_then(Value::as_array);
-    let undeclared = required.into_iter().flatten().find(|name| {
-        let name = name.as_str().unwrap_or_default();
-        !properties.is_some_and(|properties| properties.contains_key(name))
-    });
-    sink.test(Id::ListRequiredDeclared, undeclared.is_none(), || {
-        evidence("required arguments among the properties", received(), seq)
-    });
-    let is_typed = |property: &Value| TYPED.iter().any(|name| property.get(name).is_some());
-    let untyped = properties.into_iter().flatten().find(|(_, property)| !is_typed(property));
-    sink.test(Id::ListPropertyType, untyped.is_none(), || {
-        let name = untyped.map_or("", |(name, _)| name);
-        evidence(format!("a `type` of the argument `{name}`"), received(), seq)
-    });
-    for (name, property) in properties.into_iter().flatten() {
-        let bound = |name: &str| property.get(name).and_then(Value::as_f64);
-        if let (Some(least), Some(greatest)) = (bound("minimum"), bound("maximum")) {
-            sink.test(Id::ListRangeNotEmpty, least <= greatest, || {
-                evidence(
-                    format!("a minimum of `{name}` that is not above its maximum"),
-                    property.to_string(),
-                    seq,
-                )
-            });
-        }
-        if let Some(default) = property.get("default") {
-            sink.test(Id::ListDefaultValid, obeys(default, property), || {
-                evidence(
-                    format!("a default of `{name}` that is valid under its own schema"),
-                    property.to_string(),
-                    seq,
-                )
-            });
-            if let Some(text) = default.as_str() {
-                let described = describes(text, name, property, description);
-                sink.test(Id::ListDefaultNotDescription, !described, || {
-                    evidence(
-                        format!("a default of `{name}` that can be used as its value"),
-                        format!("a text that describes it: {property}"),
-                        seq,
-                    )
-                });
-            }
-        }
-    }
-}
-
-/// Members of a schema that say what values there are.
-const TYPED: [&str; 8] = ["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not"];
-
-/// Fewest words of a default that may be meant as a description.
-const WORDS: usize = 3;
-
-/// Whether the default of a property is the text that was to describe it: it repeats a description, or it
-/// is a sentence where a URL belongs and nothing else describes that.
-fn describes(default: &str, name: &str, property: &Value, of_tool: Option<&Value>) -> bool {
-    let plain = |text: &str| text.trim().trim_end_matches('.').to_lowercase();
-    let words = default.split_whitespace().count();
-    if words < WORDS {
-        return false;
-    }
-    let own = property.get("description").and_then(Value::as_str);
-    let repeats = [own, of_tool.and_then(Value::as_str)]
-        .into_iter()
-        .flatten()
-        .any(|text| plain(text) == plain(default));
-    let of_url = name
-        .split(['_', '-', '.'])
-        .any(|part| part.eq_ignore_ascii_case("url") || part.eq_ignore_ascii_case("uri"));
-    let unsaid = own.is_none_or(|own| own.trim().is_empty());
-    repeats || of_url && unsaid && words > WORDS && !default.contains("://")
-}
-
-fn obeys(default: &Value, property: &Value) -> bool {
-    jsonschema::validator_for(property).map_or(true, |validator| validator.is_valid(default))
 }
 
 /// Who a tool is for, as its annotations say.

@@ -37,6 +37,7 @@ mod shifted;
 pub(crate) mod sink;
 mod status;
 mod theme;
+mod tool;
 mod traffic;
 mod trouble;
 mod unanswered;

@@ -17,6 +17,9 @@ const WIDTH: usize = 80;
 /// Characters of a message that people are shown.
 const LONGEST_TEXT: usize = 400;
 
+/// Longest name of what took its time: one line.
+const LONGEST_NAME: usize = WIDTH - 30;
+
 /// Differences in answers that people are shown one by one.
 const MOST_ANSWERS: usize = 12;
 
@@ -195,7 +198,8 @@ fn latencies(page: &mut Page, dut_run: &DutRun, verbose: bool) {
     let most = if verbose { usize::MAX } else { MOST_LATENCIES };
     for latency in told.iter().take(most) {
         let times = format!("{} -> {}", shown(latency.first_us), shown(latency.second_us));
-        page.line(&format!("    {} {}", pad(&times, 24), short(&latency.what)));
+        let what = clean::line(&latency.what, LONGEST_NAME);
+        page.line(&format!("    {} {what}", pad(&times, 24)));
     }
     if told.len() > most {
         page.line(&format!("    and {} more: `--verbose` shows them", told.len() - most));
