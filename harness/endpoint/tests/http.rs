@@ -252,7 +252,6 @@ async fn what_is_no_multipart_gets_400(
 
 #[rstest]
 #[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", Some(400), "not an HTTP/1.1 request")]
-#[case::tls("\u{16}\u{3}\u{1}\u{0}\u{5}", Some(400), "not an HTTP/1.1 request")]
 #[case::half_head("POST /xiaozhi/ota/ HT", None, "ended before the request was complete")]
 #[case::half_body(
     "POST /xiaozhi/ota/ HTTP/1.1\r\nContent-Length: 9\r\n\r\nx",
@@ -279,6 +278,16 @@ async fn half_requests_and_noise_are_recorded(
     assert!(problem.contains(why), "{problem}");
     assert_eq!(seen.status, status, "{seen:?}");
     assert!(say(&server, &post("/xiaozhi/ota/", "", "{}")).await.contains("200 OK"));
+}
+
+#[tokio::test]
+async fn who_speaks_tls_is_told_apart() {
+    let mut server = server().await;
+    let answer = say(&server, b"\x16\x03\x01\x00\x05").await;
+    assert_eq!(answer, "");
+    let refused = server.take_refused();
+    assert!(refused[0].contains("it speaks TLS"), "{refused:?}");
+    assert!(server.try_next().is_none());
 }
 
 #[tokio::test]
