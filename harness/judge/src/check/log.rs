@@ -1,6 +1,6 @@
 //! The entries of one case, with lookups: what was sent at a step, what answered it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -41,6 +41,8 @@ pub(crate) struct CaseLog {
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
     /// Nothing was sent at the step.
+    /// Messages that an error with id null refuses, as they may be refused.
+    refused: HashSet<u64>,
     NotSent,
     /// By an answer whose payload is a JSON object.
     Answer(&'a Logged, &'a Map<String, Value>),
@@ -81,6 +83,16 @@ impl CaseLog {
     }
 
     /// The text that was sent at a step.
+    /// Notes that an error with id null refuses the message sent as `seq`.
+    pub(crate) fn refused_without_id(&mut self, seq: u64) {
+        self.refused.insert(seq);
+    }
+
+    /// Whether the message of a step, which may be refused, got an error with id null.
+    pub(crate) fn is_refused_without_id(&self, step: &str) -> bool {
+        self.sent(step).is_some_and(|sent| self.refused.contains(&sent.entry.seq))
+    }
+
     pub(crate) fn sent_text(&self, step: &str) -> Option<String> {
         self.sent(step).and_then(|logged| logged.entry.frame()).map(Frame::display)
     }
