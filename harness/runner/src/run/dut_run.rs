@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcp_hil_boards::Target;
-use mcp_hil_core::capability::{Facts, SILICON};
+use mcp_hil_core::capability::{Facts, SILICON, untouched};
 use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::timing::Row;
 use mcp_hil_core::transcript::{CLOSE, Mark, is_generated};
@@ -27,12 +27,16 @@ use crate::random::Random;
 use mcp_hil_record::Reporters;
 use mcp_hil_record::event::{CaseReport, Event};
 use mcp_hil_record::names::transcript_name;
+use mcp_hil_record::text::layout::few;
 
 /// How many cases in a row may find no device before the rest is given up.
 pub(super) const DEAD_CASES: usize = 3;
 
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
 pub(super) const CONFIRMATIONS: usize = 5;
+
+/// Most tools that are named which might be called.
+const UNTOUCHED_NAMED: usize = 3;
 
 /// How many cases make a session long enough to look for late answers at its end.
 const LONG_SESSION: usize = 10;
@@ -254,7 +258,7 @@ impl DutRun<'_, '_> {
                 let level = self.plan.dut.fidelity().name();
                 format!("not observed: needs a real chip, but the device runs as {level}")
             } else {
-                compare::capabilities::lacking(lacking)
+                self.lacking(session, lacking)
             });
             self.case_reports.add(report, self.reporters);
             return None;
@@ -283,6 +287,26 @@ impl DutRun<'_, '_> {
     /// Carries a case out, and takes note of the state in which it leaves the device.
     pub(super) async fn carry(
         &mut self,
+    /// Why a case does not apply to a device that has not got a capability: perhaps only because its tools are not
+    /// called, which people can change.
+    fn lacking(&self, session: &Session, capability: &str) -> String {
+        let mut reason = compare::capabilities::lacking(capability);
+        let (tools, permission) = (&session.device.tools, &session.device.permission);
+        let untouched = untouched(tools, permission, capability);
+        if !untouched.is_empty() {
+            let names = few(&untouched, UNTOUCHED_NAMED);
+            let (are, them) = match untouched.len() {
+                1 => ("is", "it"),
+                _ => ("are", "them"),
+            };
+            reason += &format!(
+                " that may be called: {names} {are} not known to be harmless (`--allow`, or `allow` in the device's \
+                 file, allows {them})"
+            );
+        }
+        reason
+    }
+
         session: &mut Session,
         case: &Case,
         confirm: Confirm,
