@@ -161,6 +161,8 @@ impl<'a> Driver<'a> {
             }
         }
         let mut summary = Summary {
+        // What can be seen again comes before what was seen once.
+        found.sort_by_key(Cause::is_doubtful);
             causes: found,
             duts: self.duts.len(),
             took_us: self.end.took_us.unwrap_or_else(|| micros(self.began)),
