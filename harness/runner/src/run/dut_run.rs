@@ -25,7 +25,7 @@ use super::time_budget::TimeBudget;
 use crate::plan::Plan;
 use crate::random::Random;
 use mcp_hil_record::Reporters;
-use mcp_hil_record::event::{CaseReport, Event};
+use mcp_hil_record::event::{CaseReport, Event, Unanswered};
 use mcp_hil_record::names::transcript_name;
 use mcp_hil_record::text::layout::few;
 
@@ -77,6 +77,8 @@ pub struct DutRunEnd {
     pub timing: Vec<Row>,
     /// How often an answer was waited for that no other one came with.
     pub round_trips: u64,
+    /// The answers that were waited for in vain.
+    pub unanswered: Unanswered,
     /// Its free memory, as its console told it.
     pub memory: Option<FreeMemory>,
     /// Why it could not be carried out.
@@ -182,6 +184,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
     ) -> DutRunEnd {
         end.timing = session.conversation.timing().rows();
         end.round_trips = session.received.round_trips;
+        end.unanswered = session.received.in_vain.told();
         end.memory = session.judge.free_memory();
         let trouble = match keeps {
             Some(keeps) if end.error.is_none() => {
@@ -284,9 +287,6 @@ impl DutRun<'_, '_> {
         Some(report)
     }
 
-    /// Carries a case out, and takes note of the state in which it leaves the device.
-    pub(super) async fn carry(
-        &mut self,
     /// Why a case does not apply to a device that has not got a capability: perhaps only because its tools are not
     /// called, which people can change.
     fn lacking(&self, session: &Session, capability: &str) -> String {
@@ -307,6 +307,9 @@ impl DutRun<'_, '_> {
         reason
     }
 
+    /// Carries a case out, and takes note of the state in which it leaves the device.
+    pub(super) async fn carry(
+        &mut self,
         session: &mut Session,
         case: &Case,
         confirm: Confirm,
