@@ -111,6 +111,7 @@ impl Replay {
                 timing: timing.cloned().unwrap_or_default(),
                 left_out: recorded.left_out.get(&name).cloned().unwrap_or_default(),
                 round_trips: recorded.round_trips.get(&name).copied().unwrap_or_default(),
+                unanswered: recorded.unanswered.get(&name).copied().unwrap_or_default(),
                 ..self.judge(dut_run, &policy, reporters)
             };
             driver.dut_run(&dut_run.dut, &dut_run.transport, end);

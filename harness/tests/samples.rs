@@ -151,12 +151,14 @@ fn rewrite(document: &Path, mut samples: Vec<(&Sample, Vec<String>)>) {
     std::fs::write(document, lines.join("\n") + "\n").unwrap();
 }
 
-/// What was printed without the rows `timing` and `round trips` of the summary, which are there on a busy machine only.
+/// What was printed without the rows `timing`, `round trips` and `waited` of the summary, which are there on a busy
+/// machine only.
 fn without_timing(stdout: &str) -> Vec<String> {
     let mut is_timing = false;
     let keep = |line: &&str| {
         let label = line.get(4..17).unwrap_or_default().trim();
-        is_timing = ["timing", "round trips"].contains(&label) || is_timing && label.is_empty();
+        is_timing =
+            ["timing", "round trips", "waited"].contains(&label) || is_timing && label.is_empty();
         !is_timing
     };
     stdout.lines().filter(keep).map(str::to_owned).collect()

@@ -2,6 +2,8 @@
 //!
 //! Scenarios are selected by capability, never by the name of a device or board.
 
+mod untouched;
+
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::bounds::{bounds, is_narrowed};
 use crate::wire::as_integer;
+
+pub use untouched::untouched;
 
 /// The tool that tells a device's state.
 pub const STATUS_TOOL: &str = "self.get_device_status";

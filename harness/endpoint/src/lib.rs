@@ -21,6 +21,7 @@ mod http;
 mod link;
 mod mqtt;
 mod serving;
+mod tls;
 mod websocket;
 
 pub use accepted::Accepted;

@@ -28,6 +28,7 @@ use crate::acceptor::{Acceptor, Rejection};
 use crate::error::EndpointError;
 use crate::link::mqtt::{MqttLink, Terms, modernise, reserved_flags};
 use crate::link::{Handshake, Link, Wire};
+use crate::tls::begins_tls;
 
 /// Largest CONNECT packet: its five strings have 64 KiB each at most.
 const MAX_CONNECT_BYTES: usize = 5 * 64 * 1024 + 64;
@@ -214,10 +215,9 @@ async fn read_connect(
 /// come.
 fn no_connect(input: &[u8]) -> Option<&'static str> {
     const CONNECT: u8 = 0x10;
-    const TLS_HANDSHAKE: [u8; 2] = [0x16, 3];
     match input {
         [] | [CONNECT, ..] => None,
-        input if input.starts_with(&TLS_HANDSHAKE) => {
+        input if begins_tls(input) => {
             Some("it uses TLS; expected MQTT over plain TCP (stock firmware uses TLS on port 8883)")
         }
         [first, ..] if first & 0xf0 == CONNECT => {

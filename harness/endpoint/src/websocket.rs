@@ -22,6 +22,7 @@ use crate::headers::headers_by_name;
 use crate::link::tap::Tap;
 use crate::link::websocket::WebSocketLink;
 use crate::link::{Handshake, Link, Wire};
+use crate::tls::begins_tls;
 
 /// Size of the read buffer of a connection. It is cleared before each read, so that a larger one
 /// makes small messages slower.
@@ -32,6 +33,10 @@ const MAX_HEADERS: usize = 64;
 
 /// Headers that only who wants a WebSocket sends.
 const UPGRADING: [&str; 3] = ["upgrade", "sec-websocket-key", "sec-websocket-version"];
+
+/// Why whoever begins with a handshake of TLS is refused.
+const SPEAKS_TLS: &str = "it speaks TLS, as for an address that begins with `wss://`, and this endpoint does not: give \
+                          it the `ws://` address, or put a TLS proxy between";
 
 /// A port on which the harness plays the backend over WebSocket.
 #[derive(Debug)]
@@ -93,11 +98,15 @@ async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<
     if let Some(why) = refused {
         return Err(Rejection::credentials(why.to_owned()));
     }
-    let mut socket = accepted.map_err(|error| match error {
-        WsError::Protocol(error) if is_device(&head.take(), peer, &guard) => {
-            Rejection::handshake(error.to_string())
+    let mut socket = accepted.map_err(|error| {
+        let head = head.take();
+        match error {
+            _ if begins_tls(&head) => Rejection::other(SPEAKS_TLS.to_owned()),
+            WsError::Protocol(error) if is_device(&head, peer, &guard) => {
+                Rejection::handshake(error.to_string())
+            }
+            error => Rejection::other(why_refused(&error)),
         }
-        error => Rejection::other(why_refused(&error)),
     })?;
     socket.get_mut().start();
     match seen {

@@ -18,6 +18,9 @@ use tokio::{
 /// Far longer than anything here takes: only a broken endpoint waits so long.
 const LATEST: Duration = Duration::from_secs(30);
 
+/// A configuration request, in short.
+const ASKED: &str = r#"{"version":2,"application":{"name":"xiaozhi","version":"2.4.2"}}"#;
+
 async fn server() -> HttpServer {
     let server = HttpServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     server.set_bootstrap(Configuration::WebSocket {
@@ -66,12 +69,13 @@ async fn a_device_gets_its_configuration(#[case] path: &str) {
     let mut server = server().await;
     server.set_clock(|| ServerTime { timestamp_ms: 1_700_000_000_000, timezone_offset: 60 });
     let headers = "Device-Id: aa:bb:cc:dd:ee:ff\r\nX: 1\r\nX: 2\r\n";
-    let answer = say(&server, &post(path, headers, "{\"version\":2}")).await;
+    let answer = say(&server, &post(path, headers, ASKED)).await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(answer.to_lowercase().contains("content-length:"), "{answer}");
     assert_eq!(
         body_of(&answer),
         serde_json::json!({
+            "firmware": {"version": "2.4.2", "url": ""},
             "server_time": {"timestamp": 1_700_000_000_000_u64, "timezone_offset": 60},
             "websocket": {"url": "ws://127.0.0.1:1/", "token": "hush", "version": 1},
         })
@@ -81,7 +85,7 @@ async fn a_device_gets_its_configuration(#[case] path: &str) {
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", path));
     assert_eq!(seen.header("device-id"), Some("aa:bb:cc:dd:ee:ff"));
     assert_eq!(seen.header("x"), Some("1, 2"));
-    assert_eq!(seen.body, Some(Frame::Text("{\"version\":2}".into())));
+    assert_eq!(seen.body, Some(Frame::Text(ASKED.into())));
     assert_eq!((seen.status, seen.problem), (Some(200), None));
     assert!(server.try_next().is_none());
 }
@@ -248,7 +252,6 @@ async fn what_is_no_multipart_gets_400(
 
 #[rstest]
 #[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", Some(400), "not an HTTP/1.1 request")]
-#[case::tls("\u{16}\u{3}\u{1}\u{0}\u{5}", Some(400), "not an HTTP/1.1 request")]
 #[case::half_head("POST /xiaozhi/ota/ HT", None, "ended before the request was complete")]
 #[case::half_body(
     "POST /xiaozhi/ota/ HTTP/1.1\r\nContent-Length: 9\r\n\r\nx",
@@ -275,6 +278,16 @@ async fn half_requests_and_noise_are_recorded(
     assert!(problem.contains(why), "{problem}");
     assert_eq!(seen.status, status, "{seen:?}");
     assert!(say(&server, &post("/xiaozhi/ota/", "", "{}")).await.contains("200 OK"));
+}
+
+#[tokio::test]
+async fn who_speaks_tls_is_told_apart() {
+    let mut server = server().await;
+    let answer = say(&server, b"\x16\x03\x01\x00\x05").await;
+    assert_eq!(answer, "");
+    let refused = server.take_refused();
+    assert!(refused[0].contains("it speaks TLS"), "{refused:?}");
+    assert!(server.try_next().is_none());
 }
 
 #[tokio::test]

@@ -99,6 +99,7 @@ async fn a_device_with_another_handshake_is_a_device(#[case] asks: &str, #[case]
 )]
 #[case::no_upgrade("GET / HTTP/1.1\r\nHost: x\r\nDevice-Id: aa\r\n\r\n", "a plain HTTP request")]
 #[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", "not an HTTP request")]
+#[case::tls("\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}", "it speaks TLS")]
 #[case::half("GET / HT", "closed before the WebSocket handshake was complete")]
 #[tokio::test]
 async fn others_are_refused_with_the_reason(#[case] said: &str, #[case] why: &str) {

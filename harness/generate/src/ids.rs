@@ -168,6 +168,10 @@ fn exchange(given: &Given, way: Way) -> Step {
     };
     let message = message.under(&given.id);
     match given.due {
+        // A device may refuse an id that it cannot give back.
+        Due::Answer if given.requirement == Id::IdsAbove253 => {
+            message.answer(given.requirement, Answer::Any)
+        }
         Due::Answer => message.answer(given.requirement, answer),
         Due::Life => message.lives(given.requirement),
         Due::UserError => {

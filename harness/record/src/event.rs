@@ -243,6 +243,9 @@ pub struct Summary {
     /// messages that were in flight together count once.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub round_trips: BTreeMap<String, u64>,
+    /// The answers of each device (`dut/transport`) that were waited for in vain.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unanswered: BTreeMap<String, Unanswered>,
     /// How long the run took, in microseconds.
     pub took_us: u64,
     /// Whether it was cut short by Ctrl-C.
@@ -260,6 +263,15 @@ pub struct Summary {
     pub exit: u8,
     /// The folder with the run's files.
     pub folder: String,
+}
+
+/// Answers that were waited for and did not come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unanswered {
+    /// How many.
+    pub number: u64,
+    /// How long, in microseconds, what was waited for together counted once.
+    pub waited_us: u64,
 }
 
 fn is_zero(number: &usize) -> bool {

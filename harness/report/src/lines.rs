@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_hil_core::catalogue::{Catalogue, Level, Requirement};
+use mcp_hil_core::catalogue::{Catalogue, Level, Requirement, RequirementId};
 use mcp_hil_core::verdict::{Finding, Verdict};
 
 use mcp_hil_record::answers::AnswerReport;
@@ -252,7 +252,20 @@ pub fn cause(cause: &Cause, catalogue: &Catalogue, limit: usize) -> Vec<(&'stati
         );
     }
     rows.push(("repro", clean::visible(&cause.repro()).into_owned()));
+    rows.extend(hint(finding).map(|hint| ("hint", hint.to_owned())));
     rows
+}
+
+/// How the transcript shows a token that is not that of the run.
+const ANOTHER_TOKEN: &str = "<another token>";
+
+/// What may be wrong with the set-up, and not with the device.
+fn hint(finding: &Finding) -> Option<&'static str> {
+    let is_other_token = finding.requirement == RequirementId::HelloHeaderAuthorization.slug()
+        && finding.received.ends_with(ANOTHER_TOKEN);
+    is_other_token.then_some(
+        "a token that is built into the device is given with `--token`, or MCP_HIL_TOKEN",
+    )
 }
 
 /// How what was found in a case is shown again.

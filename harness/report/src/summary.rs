@@ -26,6 +26,9 @@ const LEFT_OUT_NAMED: usize = 8;
 /// How long the answers of a device must have been waited for, in microseconds, for the number to be told.
 const LONG_WAIT_US: u64 = 2_000_000;
 
+/// How long answers must have been waited for in vain, in microseconds, for that to be told.
+const LONG_IN_VAIN_US: u64 = 20_000_000;
+
 /// Warnings of a run: by slug, how many there are and the case of the first.
 pub(crate) type Warnings = BTreeMap<String, (usize, String)>;
 
@@ -131,6 +134,9 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
     }
     if let Some(told) = round_trips(summary) {
         page.row("round trips", &clean::line(&told, BENCH_LINE));
+    }
+    if let Some(told) = in_vain(summary) {
+        page.row("waited", &clean::line(&told, BENCH_LINE));
     }
     // What an entry names, its line in the file says. One that names no requirement hides what nobody
     // may have read.
@@ -312,6 +318,20 @@ fn round_trips(summary: &Summary) -> Option<String> {
         .map(|(usual, (dut_run, trips))| {
             let over = if several { format!(" ({dut_run})") } else { String::new() };
             format!("{trips} of about {}{over}", time(usual))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// How long answers were waited for that did not come, where that made the run long.
+fn in_vain(summary: &Summary) -> Option<String> {
+    let several = summary.unanswered.len() > 1;
+    let long = summary.unanswered.iter().filter(|(_, it)| it.waited_us >= LONG_IN_VAIN_US);
+    let told: Vec<String> = long
+        .map(|(dut_run, it)| {
+            let over = if several { format!(" ({dut_run})") } else { String::new() };
+            let answers = count(usize::try_from(it.number).unwrap_or(usize::MAX), "answer");
+            format!("{} s for {answers} that did not come{over}", it.waited_us / 1_000_000)
         })
         .collect();
     (!told.is_empty()).then(|| told.join(", "))

@@ -60,13 +60,14 @@ pub struct Step {
 
 /// Names of the controls that the project's own cases have. A generated input, or a single case, may refer to one
 /// that was carried out in another.
-pub const CONTROLS: [&str; 9] = [
+pub const CONTROLS: [&str; 10] = [
     "above-maximum",
     "fraction",
     "missing-argument",
     "null-for-integer",
     "status-volume",
     "string-for-integer",
+    "unknown-cursor",
     "unknown-method",
     "unknown-tool",
     "without-version",

@@ -46,7 +46,9 @@ fn verdicts(report: &Value) -> BTreeMap<(String, String), (String, Vec<String>)>
 /// What must be the same of a whole run and a joined one.
 fn sums(report: &Value) -> Value {
     let mut summary = report["summary"].clone();
-    for member in ["took_us", "folder", "capabilities", "timing", "round_trips", "memory"] {
+    for member in
+        ["took_us", "folder", "capabilities", "timing", "round_trips", "unanswered", "memory"]
+    {
         summary.as_object_mut().unwrap().remove(member);
     }
     summary

@@ -126,9 +126,62 @@ fn who_knocked_in_another_way_is_named_when_nobody_connects() {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let _ = stream.read_to_end(&mut Vec::new());
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").unwrap();
+    let _ = stream.read_to_end(&mut Vec::new());
     let report = ended(&place, &run.end(), &[3]);
     let told = report["summary"]["bench_error"].as_str().unwrap();
     assert!(told.contains("a plain HTTP request, not a WebSocket handshake"), "{told}");
+    assert!(told.contains("it speaks TLS, as for an address that begins with `wss://`"), "{told}");
+    assert!(!told.contains("--transport"), "it has not asked for its configuration: {told}");
+}
+
+/// Who asks what to dial, and never dials it, may speak the other protocol.
+#[rstest]
+#[case::websocket("websocket", "a device that speaks MQTT needs `--transport mqtt`")]
+#[case::mqtt("mqtt", "a device that speaks WebSocket needs `--transport websocket`")]
+fn who_asks_for_its_configuration_and_never_dials_is_told_of_the_other_transport(
+    #[case] transport: &str,
+    #[case] hint: &str,
+) {
+    let place = Place::new();
+    let ask = r#"address=${MCP_HIL_OTA_URL#http://}
+address=${address%%/*}
+exec 3<>"/dev/tcp/${address%:*}/${address##*:}"
+printf 'POST /xiaozhi/ota/ HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}' >&3
+cat <&3
+exec sleep 1000
+"#;
+    place.write("ask.sh", ask);
+    let args = ["run", "--dut", "exec:bash ask.sh", "--connect-deadline", "2", "--transport"];
+    let report = ended(&place, &place.hil(args.iter().chain(&[transport])).end(), &[3]);
+    let told = report["summary"]["bench_error"].as_str().unwrap();
+    assert!(told.contains(hint), "{told}");
+}
+
+/// A token that is built into a device is wrong, and may be made the right one.
+#[test]
+fn a_token_of_the_devices_own_is_told_with_the_option_for_it() {
+    for (mutant, is_told) in
+        [("header-authorization-cut", true), ("header-authorization-missing", false)]
+    {
+        let place = Place::new();
+        let args = [
+            "run",
+            "--dut",
+            "native",
+            "--mutant",
+            mutant,
+            "--only",
+            "hello/connect",
+            "--inputs",
+            "0",
+        ];
+        let done = place.hil(args).end().exits(1);
+        assert!(done.stdout.contains("hello.header-authorization"), "{done}");
+        let told = done.stdout.contains("is given with `--token`,");
+        assert_eq!(told, is_told, "{mutant}: {done}");
+    }
 }
 
 #[test]

@@ -157,8 +157,11 @@ fn ask(url: &str) -> Value {
     let rest = url.strip_prefix("http://").expect("a URL");
     let (host, path) = rest.split_once('/').expect("a path");
     let mut stream = TcpStream::connect(host).expect("somebody listens");
+    let body = r#"{"application":{"name":"mine","version":"1.2.3"}}"#;
+    let length = body.len();
     let request = format!(
-        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nDevice-Id: aa:bb:cc:dd:ee:ff\r\nContent-Length: 2\r\n\r\n{{}}"
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nDevice-Id: aa:bb:cc:dd:ee:ff\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).expect("it is read");
     let mut answer = String::new();
@@ -191,6 +194,8 @@ fn a_gateway_tells_devices_to_dial_it_and_nobody_else() {
         let address = told[section][member].as_str().expect("an address");
         assert_eq!(address, device.trim_start_matches("mqtt://"), "{told}");
         assert!(told["server_time"]["timestamp"].is_u64(), "{told}");
+        let own = serde_json::json!({"version": "1.2.3", "url": ""});
+        assert_eq!(told["firmware"], own, "no device is led into an update: {told}");
         live.out("given to aa:bb:cc:dd:ee:ff");
         live.signal(nix::sys::signal::Signal::SIGINT);
         let done = live.end().exits(0);

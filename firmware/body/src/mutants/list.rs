@@ -43,10 +43,6 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => one_tool(ONE, |tool| tool["description"] = json!(12));
     "list-description-null": "The description of a tool is null."
         => one_tool(ONE, |tool| tool["description"] = Value::Null);
-    "list-description-empty": "The description of a tool is empty."
-        => one_tool(ONE, |tool| tool["description"] = json!(""));
-    "list-description-missing": "A tool has no description."
-        => one_tool(ONE, |tool| remove(tool, "description"));
     "list-schema-missing": "A tool has no inputSchema."
         => one_tool(ONE, |tool| remove(tool, "inputSchema"));
     "list-schema-snake-case": "The schema of the tools is called input_schema."

@@ -16,6 +16,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
         })
         .disconnected(move |_| again.set(true))
     };
+    "session-id-late": "The first two answers name no session, later ones do." => {
+        let mut unnamed = 2;
+        messages("mcp", move |envelope, _| if unnamed > 0 {
+            unnamed -= 1;
+            envelope["session_id"] = json!("");
+        })
+    };
     "session-no-redial": "When the connection is lost the device goes to sleep forever."
         => defect().disconnected(|hands| {
             hands.act(Act::Print("I (0) PowerSaveTimer: Enabling sleep mode".into()));

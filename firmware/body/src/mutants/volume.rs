@@ -14,6 +14,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "status-volume-missing": "The status does not show the volume."
         => status(|speaker| remove(speaker, "volume"));
+    "status-volume-zero-missing": "The status does not show a volume of 0: 0 is falsy."
+        => status(|speaker| if speaker["volume"] == 0 {
+            remove(speaker, "volume");
+        });
     "status-volume-raw": "The status shows the volume in steps of the amplifier, 0 to 255."
         => status(|speaker| {
             speaker["volume"] = json!(speaker["volume"].as_u64().unwrap_or(0) * 255 / 100)

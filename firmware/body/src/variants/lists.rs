@@ -46,6 +46,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
             tool["outputSchema"] = json!(false);
             tool["_meta"] = json!("none");
         }), 3000);
+    "tools-undescribed": "Every tool but two is described: one has no description, that of another is empty."
+        => tools(|tool| match tool["name"].as_str() {
+            Some(STATUS) => remove(tool, "description"),
+            Some(SET) => tool["description"] = json!(""),
+            _ => {}
+        });
     "small-pages": "The pages have about 2000 bytes." => pages_of(defect(), 2000);
     "one-tool-pages": "Every page has one tool." => pages_of(defect(), 0);
     "list-order-varies":

@@ -1,9 +1,15 @@
 //! What a device is told when it asks for its configuration, in the form that stock firmware
-//! stands: one section only, names of at most 15 characters, numbers as numbers, no activation.
+//! stands: one section only, names of at most 15 characters, numbers as numbers, no activation; the
+//! firmware that it has, and none to load.
 
 use std::{collections::BTreeMap, fmt};
 
+use mcp_hil_core::wire::Frame;
 use serde_json::{Value, json};
+
+/// Most digits of a part of a version that is told back: stock firmware reads each into 32 bits, and ends itself where
+/// that fails.
+const MAX_VERSION_DIGITS: usize = 9;
 
 /// What the next configuration request gets.
 #[derive(Clone, PartialEq, Eq)]
@@ -77,9 +83,15 @@ pub(super) fn answer(
     configuration: Option<&Configuration>,
     time: Option<ServerTime>,
     headers: &BTreeMap<String, String>,
+    asked: Option<&Frame>,
 ) -> (Value, Told) {
     let mut answer = json!({});
     let mut told = Told::default();
+    // Every server that devices meet names a firmware, and some devices cannot do without. Its own version and no
+    // address lead none into an update.
+    if let Some(version) = asked.and_then(firmware_version) {
+        answer["firmware"] = json!({"version": version, "url": ""});
+    }
     if let Some(time) = time {
         answer["server_time"] = json!({
             "timestamp": time.timestamp_ms,
@@ -115,6 +127,19 @@ pub(super) fn answer(
         }
     }
     (answer, told)
+}
+
+/// The version of its firmware that a device names in its request, if it is numbers with dots between.
+fn firmware_version(asked: &Frame) -> Option<String> {
+    let Frame::Text(text) = asked else {
+        return None;
+    };
+    let asked: Value = serde_json::from_str(text).ok()?;
+    let version = asked.pointer("/application/version")?.as_str()?;
+    let is_number = |part: &str| {
+        (1..=MAX_VERSION_DIGITS).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    version.split('.').all(is_number).then(|| version.to_owned())
 }
 
 /// The MQTT client id for a device, as the published gateway forms it:
@@ -159,8 +184,11 @@ mod tests {
             Configuration::WebSocket { url: "ws://h/".into(), token: "hush".into(), version: 3 };
         for configuration in [mqtt(None), mqtt(Some("me")), web_socket] {
             let time = ServerTime { timestamp_ms: 1, timezone_offset: -60 };
-            let (answer, _) = answer(Some(&configuration), Some(time), &BTreeMap::new());
+            let asked = Frame::Text(r#"{"application":{"version":"2.4.2"}}"#.into());
+            let (answer, _) =
+                answer(Some(&configuration), Some(time), &BTreeMap::new(), Some(&asked));
             let members = answer.as_object().unwrap();
+            assert_eq!(answer["firmware"], json!({"version": "2.4.2", "url": ""}));
             assert!(!members.contains_key("activation"));
             assert_eq!(members.contains_key("mqtt"), !members.contains_key("websocket"));
             assert!(answer["server_time"]["timezone_offset"].is_i64());
@@ -178,6 +206,25 @@ mod tests {
     }
 
     #[test]
+    fn a_version_that_firmware_could_not_read_is_not_told_back() {
+        let told = |version: &str| {
+            let asked = json!({"application": {"version": version}}).to_string();
+            let (answer, _) = answer(None, None, &BTreeMap::new(), Some(&Frame::Text(asked)));
+            answer.get("firmware").map(|firmware| firmware["version"].clone())
+        };
+        for good in ["2.4.2", "1", "0.0.123456789"] {
+            assert_eq!(told(good), Some(good.into()));
+        }
+        for bad in ["", "v2.4", "2.4.2-rc1", "2..4", "2.4.", " 2", "1234567890", "2.4.\u{661}"] {
+            assert_eq!(told(bad), None, "{bad}");
+        }
+        for asked in ["", "[]", r#"{"application":{"version":2}}"#] {
+            let asked = Frame::Text(asked.into());
+            assert_eq!(answer(None, None, &BTreeMap::new(), Some(&asked)).0, json!({}));
+        }
+    }
+
+    #[test]
     fn a_client_id_comes_from_the_headers_unless_it_is_fixed() {
         let headers = [
             ("device-id".to_owned(), "aa:bb:cc:00:11:22".to_owned()),
@@ -185,7 +232,7 @@ mod tests {
         ]
         .into();
         let told = |fixed| {
-            let (_, told) = answer(Some(&mqtt(fixed)), None, &headers);
+            let (_, told) = answer(Some(&mqtt(fixed)), None, &headers, None);
             told.client_id.unwrap()
         };
         assert_eq!(told(None), "GID_mcp_hil@@@aa_bb_cc_00_11_22@@@1-2");
@@ -197,7 +244,7 @@ mod tests {
     fn the_version_that_was_told_is_known() {
         let configuration =
             Configuration::WebSocket { url: "ws://h/".into(), token: String::new(), version: 2 };
-        let (answer, told) = answer(Some(&configuration), None, &BTreeMap::new());
+        let (answer, told) = answer(Some(&configuration), None, &BTreeMap::new(), None);
         assert_eq!(answer["websocket"]["version"], 2);
         assert_eq!((told.binary_version, told.client_id), (Some(2), None));
     }

@@ -10,7 +10,7 @@ mod upload;
 
 use std::{
     fmt,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -26,7 +26,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout_at},
 };
 
 pub use configuration::{Configuration, ServerTime};
@@ -37,6 +37,7 @@ use crate::address::dialable;
 use crate::error::EndpointError;
 use crate::guard::Told;
 use crate::serving::{Serving, Stop};
+use crate::tls::begins_tls;
 
 /// Path of the configuration, as the published server has it; `activate` is below it.
 const OTA_PATH: &str = "/xiaozhi/ota/";
@@ -46,6 +47,10 @@ const VISION_PATH: &str = "/mcp/vision/explain";
 
 /// How long a connection may take for its request.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(MAX_HTTP_REQUEST_S);
+
+/// Why whoever begins with a handshake of TLS is refused.
+const SPEAKS_TLS: &str = "it speaks TLS, as for an address that begins with `https://`, and this endpoint does not: \
+                          give it the `http://` address";
 
 /// How long a connection stays open after an answer. Servers that devices meet keep it open, so that it is the device
 /// that closes it; clients that take the end of the connection for the end of the answer wait this long.
@@ -213,7 +218,7 @@ async fn accept_all(listener: TcpListener, shared: Arc<Shared>, mut stop: Stop) 
                 shared.lost.add(peer, "too many HTTP connections at once");
             }
             Ok((stream, peer)) => {
-                connections.spawn(serve(stream, peer.ip(), shared.clone()));
+                connections.spawn(serve(stream, peer, shared.clone()));
             }
             // The peer was gone before it was accepted, or this process ran out of descriptors.
             // Neither is mended by asking again at once.
@@ -225,7 +230,15 @@ async fn accept_all(listener: TcpListener, shared: Arc<Shared>, mut stop: Stop) 
 }
 
 /// Serves one connection, and records what it came to when that was no answered request.
-async fn serve(stream: TcpStream, peer: IpAddr, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    let deadline = Instant::now() + REQUEST_DEADLINE;
+    let mut first = [0; 2];
+    // What comes of nothing, and of an end, shows below.
+    let _ = timeout_at(deadline, stream.peek(&mut first)).await;
+    if begins_tls(&first) {
+        shared.lost.add(peer, SPEAKS_TLS);
+        return;
+    }
     let under_way = UnderWay::default();
     let (of_service, whole) = (under_way.clone(), shared.clone());
     let answered = Arc::new(watch::Sender::new(false));
@@ -244,7 +257,7 @@ async fn serve(stream: TcpStream, peer: IpAddr, shared: Arc<Shared>) {
                     let (shared, under_way) = (whole.clone(), of_service.clone());
                     let answered = answered.clone();
                     async move {
-                        let response = handle(request, peer, shared, under_way).await;
+                        let response = handle(request, peer.ip(), shared, under_way).await;
                         answered.send_replace(true);
                         response
                     }
@@ -257,7 +270,7 @@ async fn serve(stream: TcpStream, peer: IpAddr, shared: Arc<Shared>) {
         let _ = is_answered.wait_for(|answered| *answered).await;
         sleep(KEPT_OPEN).await;
     };
-    let ended = timeout(REQUEST_DEADLINE, async {
+    let ended = timeout_at(deadline, async {
         tokio::select! {
             ended = connection.as_mut() => ended,
             () = idle => {

@@ -183,7 +183,8 @@ fn respond(method: &Method, shared: &Shared, exchange: &mut HttpExchange) -> Ans
         HttpEndpoint::Bootstrap => {
             let time = state.clock.as_ref().map(|clock| clock());
             let configuration = state.configuration.as_ref();
-            let (answer, told) = configuration::answer(configuration, time, &exchange.headers);
+            let (headers, asked) = (&exchange.headers, exchange.body.as_ref());
+            let (answer, told) = configuration::answer(configuration, time, headers, asked);
             exchange.client_id = told.client_id;
             exchange.binary_version = told.binary_version;
             Answer::json(StatusCode::OK, &answer)

@@ -356,7 +356,8 @@ impl Judge<'_> {
             Answer::Refused => {
                 (error && !result) || failed || (silent && !owes_answer(self.log, at))
             }
-            Answer::Any => result || error,
+            // Who cannot give an id back may refuse it, and then says null instead (JSON-RPC 2.0, section 5).
+            Answer::Any => result || error || silent && self.log.is_refused_without_id(at),
             Answer::None => silent,
         };
         if holds { Ok(()) } else { Err(answer_text(reply)) }

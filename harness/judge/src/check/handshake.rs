@@ -72,6 +72,11 @@ impl LinkState {
         self.protocol_version.as_deref()
     }
 
+    /// Whether no text of the device has come on this link.
+    pub(crate) fn has_said_nothing(&self) -> bool {
+        !self.text_seen
+    }
+
     /// The session id that the harness gave on this link.
     pub(crate) fn session(&self) -> &str {
         &self.session_id

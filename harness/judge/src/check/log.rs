@@ -1,6 +1,6 @@
 //! The entries of one case, with lookups: what was sent at a step, what answered it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -27,6 +27,12 @@ pub(crate) struct Logged {
     pub(crate) wrong_id: bool,
 }
 
+/// How ESP-IDF begins the lines of errors and of warnings.
+const COMPLAINTS: [&str; 2] = ["E (", "W ("];
+
+/// Most complaints of the console that are told of a device that answers nothing.
+const COMPLAINTS_TOLD: usize = 3;
+
 /// The entries of one attempt at a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CaseLog {
@@ -35,6 +41,8 @@ pub(crate) struct CaseLog {
     sent: HashMap<Arc<str>, usize>,
     /// Where in `entries` the answer to a message stands, by the message's `seq`.
     answers: HashMap<u64, usize>,
+    /// Messages that an error with id null refuses, as they may be refused.
+    refused: HashSet<u64>,
 }
 
 /// How a step's message was answered.
@@ -73,6 +81,16 @@ impl CaseLog {
             self.entries[at].wrong_id = true;
             self.answers.entry(asked).or_insert(at);
         }
+    }
+
+    /// Notes that an error with id null refuses the message sent as `seq`.
+    pub(crate) fn refused_without_id(&mut self, seq: u64) {
+        self.refused.insert(seq);
+    }
+
+    /// Whether the message of a step, which may be refused, got an error with id null.
+    pub(crate) fn is_refused_without_id(&self, step: &str) -> bool {
+        self.sent(step).is_some_and(|sent| self.refused.contains(&sent.entry.seq))
     }
 
     /// The message that was sent at a step.
@@ -224,6 +242,21 @@ impl CaseLog {
             What::Console { line } => Some((logged.entry.seq, line.as_str())),
             _ => None,
         })
+    }
+
+    /// What the console complains of since the first message of the case, each complaint once.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let is_message =
+            |logged: &Logged| matches!(logged.entry.what, What::Sent { role: Role::Stimulus, .. });
+        let first = self.entries.iter().find(|logged| is_message(logged));
+        let since = first.map_or(u64::MAX, |logged| logged.entry.seq);
+        let is_complaint = |line: &&str| COMPLAINTS.iter().any(|begin| line.starts_with(begin));
+        // The time that stands before it makes no difference.
+        let said = |line: &str| line.split_once(')').map_or(line, |(_, said)| said).to_owned();
+        let mut told = BTreeSet::new();
+        let lines = self.console().filter(|(seq, _)| *seq > since).map(|(_, line)| line);
+        let lines = lines.filter(is_complaint).filter(|line| told.insert(said(line)));
+        lines.take(COMPLAINTS_TOLD).map(str::to_owned).collect()
     }
 
     /// What the console said when the device broke down: a panic with what follows it, the last stack trace from

@@ -9,8 +9,24 @@ use mcp_hil_core::wire::{Frame, Inbound, Payload};
 /// Types of messages that devices of the family send by themselves (xiaozhi WebSocket, section 4).
 pub(crate) const OWN_TYPES: [&str; 6] = ["hello", "listen", "abort", "mcp", "goodbye", "iot"];
 
-/// Judges a received frame as far as every text frame must obey.
-pub(crate) fn judge_frame(seq: u64, frame: &Frame, inbound: &Inbound, sink: &mut Sink) {
+/// What a first message is that has no envelope.
+const BARE: &str =
+    "bare JSON-RPC, as the client of an MCP endpoint sends it, which is no device of this protocol";
+
+/// Whether it is a message of JSON-RPC as it is, without an envelope.
+fn is_bare(envelope: &Map<String, Value>) -> bool {
+    envelope.contains_key("jsonrpc") && !envelope.contains_key("type")
+}
+
+/// Judges a received frame as far as every text frame must obey. Who begins a connection with bare JSON-RPC is told
+/// apart: that is what speaks to the MCP endpoint of a server, and does not mean to be a device.
+pub(crate) fn judge_frame(
+    seq: u64,
+    frame: &Frame,
+    inbound: &Inbound,
+    is_first: bool,
+    sink: &mut Sink,
+) {
     let received = || frame.display();
     match inbound {
         Inbound::NotText => {}
@@ -42,7 +58,11 @@ pub(crate) fn judge_frame(seq: u64, frame: &Frame, inbound: &Inbound, sink: &mut
             }
             sink.held(Id::LivenessFrameSize);
             sink.test(Id::EnvelopeTypeString, message.kind().is_some(), || {
-                evidence("a string member `type`", received(), seq)
+                let received = match is_first && is_bare(&message.envelope) {
+                    true => format!("{BARE}: {}", received()),
+                    false => received(),
+                };
+                evidence("a string member `type`", received, seq)
             });
             sink.test(Id::EnvelopeUniqueMembers, message.duplicate.is_none(), || {
                 let name = message.duplicate.clone().unwrap_or_default();

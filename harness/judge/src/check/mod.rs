@@ -116,6 +116,8 @@ pub struct CaseOutcome {
     pub began: Option<u64>,
     /// What the console said when the device broke down: the panic and what follows it, or the last lines.
     pub console: Vec<String>,
+    /// What the console complained of while the device answered nothing at all.
+    pub complaints: Vec<String>,
     /// Console lines that tell at what places of its program the device broke down.
     pub places: Vec<String>,
     /// What of it leaves a doubt where the messages were in flight together: an answer tells by its id which message
@@ -258,6 +260,7 @@ impl Judge {
         CaseOutcome {
             began: self.began,
             console: if broke_down { self.log.last_words() } else { Vec::new() },
+            complaints: if self.is_alive() { Vec::new() } else { self.log.complaints() },
             places,
             doubtful,
             not_carried_out,

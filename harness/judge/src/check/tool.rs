@@ -16,8 +16,6 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
     sink.test(Id::ListDescription, description.is_none_or(Value::is_string), || {
         evidence("a description that is a string", received(), seq)
     });
-    let said = description.and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    sink.test(Id::ListDescriptionPresent, said, || evidence("a description", received(), seq));
     let schema = tool.get("inputSchema");
     let object = schema.and_then(|schema| schema.get("type")).and_then(Value::as_str);
     if !sink.test(Id::ListInputSchema, object == Some("object"), || {

@@ -114,7 +114,8 @@ impl Judge {
         if self.link.transport() == Transport::Mqtt {
             mqtt::judge_publish(&mut self.sink);
         }
-        message::judge_frame(seq, frame, inbound, &mut self.sink);
+        let is_first = self.link.has_said_nothing();
+        message::judge_frame(seq, frame, inbound, is_first, &mut self.sink);
         own::judge_framing(self.link.protocol_version(), frame, seq, &mut self.sink);
         let Some(message) = inbound.message() else {
             let id = match inbound {

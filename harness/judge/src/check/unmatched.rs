@@ -107,7 +107,10 @@ impl Judge {
             let malformed =
                 |open: &Open| matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing);
             match open {
-                Some(open) if refuses && malformed(&open) => self.refusals.answered(open.seq),
+                Some(open) if refuses && malformed(&open) => {
+                    self.refusals.answered(open.seq);
+                    self.log.refused_without_id(open.seq);
+                }
                 None if hostile || refuses && self.refusals.excuse(unmatched.at_us) => {}
                 Some(open)
                     if refuses && rank(&open) > 0 && self.refusals.excuse(unmatched.at_us) =>

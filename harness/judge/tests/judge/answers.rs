@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::verdict::Outcome;
+use mcp_hil_judge::check::Judge;
 use mcp_hil_scenario::Case;
 use rstest::rstest;
 use serde_json::json;
@@ -421,4 +422,68 @@ fn an_answer_under_another_id_is_no_error_of_another_request() {
         r#"< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"No method mcp_hil/first"}}"#,
     ];
     assert_eq!(Play::new().play(&lines).end(), [""; 0]);
+}
+
+/// An id beyond what a double holds may be refused, also by an error that cannot name it; it may not be passed over.
+#[rstest]
+#[case::given_back(&[r#"< {"jsonrpc":"2.0","id":9007199254740993,"result":{}}"#], &[])]
+#[case::refused(&[r#"< {"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32600,"message":"m"}}"#], &[])]
+#[case::refused_without_id(&[REFUSAL], &[])]
+#[case::rounded(&[r#"< {"jsonrpc":"2.0","id":9007199254740992,"result":{}}"#], &["ids.above-2-53"])]
+#[case::passed_over(&[], &["ids.above-2-53"])]
+fn an_id_beyond_a_double_comes_back_or_is_refused(#[case] came: &[&str], #[case] broken: &[&str]) {
+    let step = "request: {method: ping, id: 9007199254740993}\n    \
+                expect: {requirement: ids.above-2-53, answer: any}";
+    let sent = r#"> 0 {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#;
+    let lines = [&[sent][..], came, &[FENCE, FENCED]].concat();
+    let mut found = found_with("ids.above-2-53", step, &lines);
+    found.dedup();
+    assert_eq!(found, broken);
+}
+
+/// Over WebSocket a session may go without its name, in all messages or in none.
+#[rstest]
+#[case::never_named(["", "", ""], &[])]
+#[case::always_named(["s", "s", "s"], &[])]
+#[case::named_late(["", "", "s"], &["a/a envelope.session-id"])]
+#[case::lost(["s", "", ""], &["a/a envelope.session-id"])]
+fn a_session_is_named_in_all_messages_or_in_none(
+    #[case] names: [&str; 3],
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    for (id, name) in names.iter().enumerate() {
+        let payload = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+        play.play(&[
+            &format!(r#"> {id} {{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#),
+            &format!(r#"<< {{"session_id":"{name}","type":"mcp","payload":{payload}}}"#),
+        ]);
+    }
+    assert_eq!(play.end(), findings);
+}
+
+/// Who begins with bare JSON-RPC is told what that is; who forgets an envelope later is not.
+#[test]
+fn the_client_of_an_mcp_endpoint_is_told_apart() {
+    let bare = r#"<< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"m"}}"#;
+    let told = |judge: &mut Judge| -> Vec<String> {
+        let found = judge.end_case(None, &Facts::default()).judgements.into_iter();
+        found
+            .filter(|one| one.requirement.slug() == "envelope.type-string")
+            .filter_map(|one| match one.outcome {
+                Outcome::Broken(evidence) => Some(evidence.received),
+                _ => None,
+            })
+            .collect()
+    };
+    let mut first = Play { judge: Judge::new(), seq: 0, case: "a/a".into() };
+    first.judge.begin_case(&first.case);
+    first.link_up();
+    first.play(&[bare]);
+    let first = told(&mut first.judge);
+    assert!(first[0].starts_with("bare JSON-RPC, as the client of an MCP endpoint"), "{first:?}");
+    let mut later = Play::new();
+    later.play(&[bare]);
+    let later = told(&mut later.judge);
+    assert!(later[0].starts_with('{'), "{later:?}");
 }

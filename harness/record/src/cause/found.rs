@@ -24,14 +24,20 @@ const SILENCE: [&str; 2] = ["no answer", "none, "];
 const METHODS: [&str; 3] = ["initialize", "tools/call", "tools/list"];
 
 /// Requirements of which the first says why the second is broken, where both are broken in one run.
-const SAYS_WHY: [(RequirementId, RequirementId); 6] = [
+const SAYS_WHY: [(RequirementId, RequirementId); 7] = [
     (RequirementId::InitializeVision, RequirementId::VisionAnswer),
     (RequirementId::VisionToken, RequirementId::VisionAnswer),
     (RequirementId::VisionUpload, RequirementId::VisionAnswer),
     (RequirementId::InitializeVisionOptional, RequirementId::InitializeFull),
     (RequirementId::InitializeVisionOptional, RequirementId::InitializeMinimal),
     (RequirementId::SessionNewId, RequirementId::EnvelopeSessionId),
+    (RequirementId::EnvelopeTypeString, RequirementId::HelloFirst),
 ];
+
+/// Requirements of which the second asks for the first in a more special way: a device that refuses no call of an
+/// unknown tool does not refuse one whose name is no name.
+const PLAINER: [(RequirementId, RequirementId); 1] =
+    [(RequirementId::CallUnknownToolRefused, RequirementId::CallNameType)];
 
 /// A finding in its place.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +89,7 @@ impl<'a> Found<'a> {
     /// The same, whatever was sent before them.
     pub(super) fn is_plainly_like(&self, other: &Self) -> bool {
         self.differs_like(other)
+            || self.misses_like(other)
             || self.names_the_same(other)
             || self.tells_the_same(other)
             || self.own_error().is_some_and(|error| other.own_error() == Some(error))
@@ -104,6 +111,11 @@ impl<'a> Found<'a> {
                 && other.kind().as_deref() == Some("initialize")
         };
         SAYS_WHY.iter().any(|(why, what)| self.is(*why) && other.is(*what)) || is_unmet()
+    }
+
+    /// Whether it is the plain form of what the other breaks.
+    pub(super) fn is_plainer_than(&self, other: &Self) -> bool {
+        PLAINER.iter().any(|(plain, special)| self.is(*plain) && other.is(*special))
     }
 
     /// Whether nothing came where something had to.
@@ -167,6 +179,16 @@ impl<'a> Found<'a> {
             masked.strip_suffix(OR_A_REFUSAL).map_or(masked.clone(), str::to_owned)
         };
         expected(self) == expected(other)
+    }
+
+    /// Whether both find that the status leaves one setting out.
+    pub(super) fn misses_like(&self, other: &Self) -> bool {
+        let missed = |found: &Self| {
+            let is_absent = found.is_reading() && found.finding.received.starts_with("absent");
+            let place = found.finding.expected.split(' ').next().map(str::to_owned);
+            place.filter(|_| is_absent)
+        };
+        missed(self).is_some_and(|own| missed(other) == Some(own))
     }
 
     /// Whether both read one setting.

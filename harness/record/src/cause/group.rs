@@ -12,7 +12,8 @@ use super::found::Found;
 const SIMILAR: usize = 3;
 
 /// Requirements whose breach spoils what is judged by other ones: answers are mixed up, or the status cannot be read.
-const SOURCES: [RequirementId; 2] = [RequirementId::JsonrpcInFlight, RequirementId::VolumeStatus];
+const SOURCES: [RequirementId; 3] =
+    [RequirementId::IdsEcho, RequirementId::JsonrpcInFlight, RequirementId::VolumeStatus];
 
 /// Requirements that vary the form of a good request, or that only say that an answer has no request.
 const VARIATIONS: [RequirementId; 6] = [
@@ -72,8 +73,12 @@ impl<'a> Group<'a> {
     pub(super) fn has(&self, found: &Found<'_>) -> bool {
         let first = &self.found[0];
         let alike = match found.finding.verdict {
-            // Of what fell silent, the reason is the cause.
-            Verdict::Inconclusive => first.finding.received == found.finding.received,
+            // Of what fell silent, the reason is the cause; how long each message was waited for is no other one.
+            Verdict::Inconclusive => {
+                let is_one = first.finding.requirement == found.finding.requirement;
+                first.finding.received == found.finding.received
+                    || is_one && first.is_silence() && found.is_silence()
+            }
             _ => {
                 let ask_alike = || first.kind() == found.kind();
                 first.finding.requirement == found.finding.requirement
@@ -189,6 +194,18 @@ impl<'a> Group<'a> {
         first_of_each(other.all()).iter().all(|of| all().any(|own| follows(own, of)))
     }
 
+    /// Whether it is that answers carry other ids than those of their requests, and another one that some came under ids
+    /// that were answered before: of errors where only errors do so.
+    pub(super) fn mixes_up(&self, other: &Group<'_>) -> bool {
+        const USED: [RequirementId; 2] =
+            [RequirementId::JsonrpcOneAnswer, RequirementId::SessionNoStaleAnswer];
+        let is_error = |of: &Found<'_>| of.finding.received.contains("\"error\":");
+        self.found[0].case.dut == other.found[0].case.dut
+            && other.is_of(&USED)
+            && (self.is_of(&[RequirementId::IdsEcho])
+                || self.is_of(&[RequirementId::IdsErrorEcho]) && other.found.iter().all(is_error))
+    }
+
     /// Puts what tells most in front: what is most severe, and of that what says more than that a message of some kind
     /// went wrong; of a volume that never changes, that it cannot be set.
     pub(super) fn led_by_the_clearest(mut self) -> Self {
@@ -210,9 +227,17 @@ impl<'a> Group<'a> {
             let (own, level) = (first.finding.level, one.finding.level);
             let is_must = level == Level::Must;
             one.finding.verdict == first.finding.verdict
+                && one.finding.requirement != first.finding.requirement
                 && !one.breaks_down()
                 && (one.is_reason_of(&first)
-                    || one.is(RequirementId::VolumeSet) && one.reads_like(&first)
+                    || one.is_plainer_than(&first)
+                    // A level that the status leaves out is most often the one that counts as nothing.
+                    || one.is(RequirementId::VolumeZero) && one.misses_like(&first)
+                    // Generated levels meet with what is wrong about some, which a script tells by its name.
+                    || one.is(RequirementId::VolumeSet)
+                        && one.case.generated.is_none()
+                        && one.reads_like(&first)
+                        && !one.misses_like(&first)
                     || self.is_of(&GENERAL)
                         && says_more(&one)
                         && (is_must || level == own)

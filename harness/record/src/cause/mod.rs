@@ -53,13 +53,15 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Whether another run has shown the same: what is broken here is broken there, whatever stands first.
+    /// Whether it shows again what another run has shown: what is broken here is broken there, whatever stands first.
+    /// Silence that showed nothing by itself then is the same silence where more comes of it now.
     pub fn is_like(&self, other: &Self) -> bool {
         let all = |cause: &Self| {
             let slugs = std::iter::once(&cause.finding.requirement).chain(&cause.also);
             slugs.cloned().collect::<BTreeSet<String>>()
         };
-        self.finding.verdict == other.finding.verdict
+        let was_silent = other.finding.verdict == Verdict::Inconclusive;
+        (was_silent || self.finding.verdict == other.finding.verdict)
             && (all(self).contains(&other.finding.requirement)
                 || all(other).contains(&self.finding.requirement))
     }
@@ -103,6 +105,12 @@ impl Cause {
                 area(broken) == area(slug)
                     || area(broken).is_some_and(|area| STOOD_ON.contains(&&*area))
             })
+    }
+
+    /// Whether it was seen, but not again when it was tried again.
+    pub fn is_doubtful(&self) -> bool {
+        let did_not_recur = |generated: &Failure| generated.second_try.is_some();
+        matches!(self.shown, Shown::Not(_)) || self.generated.as_ref().is_some_and(did_not_recur)
     }
 
     /// Whether it spoils a case.
@@ -150,11 +158,26 @@ pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
         }
     }
     groups.sort_by_key(Group::rank);
+    let groups = mixed_up(groups);
     // A setting that never changes is a thing of its own, and not what each failure before a reading has changed.
     let groups = join(join(groups, false), true);
     let mut told: Vec<Group<'_>> = groups.into_iter().map(Group::led_by_the_clearest).collect();
     told.sort_by_key(Group::rank);
     told.into_iter().map(cause).collect()
+}
+
+/// Joins answers that came under the ids of others to what tells that ids are mixed up, however much they show.
+fn mixed_up(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let mut groups: Vec<Option<Group<'_>>> = groups.into_iter().map(Some).collect();
+    for at in 0..groups.len() {
+        let Some(mut source) = groups[at].take() else { continue };
+        let used =
+            groups.iter_mut().filter_map(|other| other.take_if(|other| source.mixes_up(other)));
+        let used: Vec<Group<'_>> = used.collect();
+        source.joined.extend(used.into_iter().flat_map(|used| used.found));
+        groups[at] = Some(source);
+    }
+    groups.into_iter().flatten().collect()
 }
 
 /// Joins groups to those that explain them.
@@ -568,6 +591,115 @@ mod tests {
             unexplained(&unexercised, &causes).len()
         };
         assert_eq!([left("list.callable"), left("session.redial"), left("volume.set")], [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_call_of_no_tool_is_told_before_one_of_a_name_that_is_none() {
+        let taken = |slug: &str, seq| {
+            let set = SET.replace("\"set\"", &format!("{seq}"));
+            sent(&set, Finding { expected: "a refusal".into(), ..finding(slug, seq) })
+        };
+        let cases = [
+            case("a/b", vec![taken("call.name-type", 1), taken("call.name-type", 2)]),
+            case("c/d", vec![taken("call.name-type", 3)]),
+            case("e/f", vec![taken("call.unknown-tool-refused", 4)]),
+        ];
+        let also = ["call.name-type"];
+        let all = ["e/f", "a/b", "c/d"];
+        assert_eq!(told(&cases), [of("call.unknown-tool-refused", &also, &all)]);
+        assert_eq!(told(&cases[..2]), [of("call.name-type", &[], &["a/b", "c/d"])]);
+    }
+
+    #[test]
+    fn ids_that_are_mixed_up_come_before_a_header_and_an_envelope_explains_a_hello() {
+        let cases = [case(
+            "a/b",
+            vec![finding("hello.header-protocol-version", 1), finding("ids.echo", 9)],
+        )];
+        let slugs: Vec<String> = told(&cases).into_iter().map(|(slug, ..)| slug).collect();
+        assert_eq!(slugs, ["ids.echo", "hello.header-protocol-version"]);
+        let cases =
+            [case("a/b", vec![finding("hello.first", 1), finding("envelope.type-string", 9)])];
+        assert_eq!(told(&cases), [of("envelope.type-string", &["hello.first"], &["a/b"])]);
+    }
+
+    #[test]
+    fn a_level_that_the_status_leaves_out_is_told_by_it() {
+        let missed = |slug, expected: &str, seq| {
+            let (expected, received) = (expected.into(), "absent, in {}".into());
+            sent(READ, Finding { expected, received, ..finding(slug, seq) })
+        };
+        let cases = [
+            case("a/b", vec![missed("volume.mute", "/json/n from 0 to 100", 1)]),
+            case("c/d", vec![missed("volume.set", "/json/n 0", 2)]),
+            case("e/f", vec![missed("volume.zero", "/json/n 0", 3)]),
+            case("g/h", vec![missed("screen.brightness", "/json/o 0", 4)]),
+        ];
+        let found = told(&cases);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((&*found[0].0, &*found[1].0), ("volume.zero", "screen.brightness"));
+        assert_eq!(found[0].1, ["volume.mute", "volume.set"]);
+    }
+
+    #[test]
+    fn errors_under_the_ids_of_others_are_no_answers_of_an_earlier_session() {
+        let stale = |member: &str| Finding {
+            received: format!(r#"{{"jsonrpc":"2.0","id":7,"{member}":{{}}}}"#),
+            ..finding("session.no-stale-answer", 3)
+        };
+        let cases = |member| {
+            let twice = vec![stale(member), stale(member)];
+            [case("a/b", vec![finding("ids.error-echo", 1)]), case("c/d", twice)]
+        };
+        let one = of("ids.error-echo", &["session.no-stale-answer"], &["a/b", "c/d"]);
+        assert_eq!(told(&cases("error")), [one]);
+        assert_eq!(told(&cases("result")).len(), 2);
+    }
+
+    #[test]
+    fn silence_is_one_cause_however_long_it_was_waited_for() {
+        let silence = |waited: u32, seq| Finding {
+            verdict: Verdict::Inconclusive,
+            received: format!("no answer within {waited} ms, and none to the fence"),
+            ..finding("jsonrpc.answer-required", seq)
+        };
+        let cases = [case("a/b", vec![silence(10_001, 1), silence(2_001, 5)])];
+        let all = causes(&cases);
+        assert_eq!(told(&cases), [of("jsonrpc.answer-required", &[], &["a/b"])]);
+        assert!(all[0].finding.received.contains("10001"), "{all:?}");
+        let other = Finding { received: "the bench was lost".into(), ..silence(1, 9) };
+        assert_eq!(told(&[case("a/b", vec![silence(10_001, 1), other])]).len(), 2);
+    }
+
+    #[test]
+    fn silence_is_shown_again_where_more_comes_of_it() {
+        let silence =
+            Finding { verdict: Verdict::Inconclusive, ..finding("jsonrpc.answer-required", 3) };
+        let silent = causes(&[case("a/b", vec![silence.clone()])]).remove(0);
+        let broken = vec![finding("liveness.link-kept", 2), silence];
+        let broken = causes(&[case("a/b", broken)]).remove(0);
+        assert_eq!(broken.also, ["jsonrpc.answer-required"]);
+        assert!(broken.is_like(&silent) && !silent.is_like(&broken));
+        let other = causes(&[case("a/b", vec![finding("ids.echo", 1)])]).remove(0);
+        assert!(!other.is_like(&silent));
+    }
+
+    #[test]
+    fn what_did_not_show_again_is_doubtful() {
+        let mut cause = causes(&[case("a/b", vec![finding("ids.echo", 1)])]).remove(0);
+        for (shown, is_doubtful) in [
+            (Shown::NotTried, false),
+            (Shown::Again, false),
+            (Shown::AfterOthers, false),
+            (Shown::Not(2), true),
+        ] {
+            cause.shown = shown;
+            assert_eq!(cause.is_doubtful(), is_doubtful, "{shown:?}");
+        }
+        cause.shown = Shown::NotTried;
+        let second_try = Some("nothing".to_owned());
+        cause.generated = Some(Failure { second_try, ..Failure::default() });
+        assert!(cause.is_doubtful());
     }
 
     #[test]

@@ -54,7 +54,7 @@ static TEXTS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
 });
 
 /// Members of JSON objects that hold a time, or the place of an entry among those of other threads.
-const TIMES: [&str; 6] = ["at_us", "seq", "took_us", "started", "timing", "memory"];
+const TIMES: [&str; 7] = ["at_us", "seq", "took_us", "started", "timing", "unanswered", "memory"];
 
 /// Headers of a handshake that are random.
 const RANDOM: [&str; 1] = ["sec-websocket-key"];

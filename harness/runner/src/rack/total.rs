@@ -66,6 +66,7 @@ fn end_of(record: &Record, dut: &str, transport: &str) -> DutRunEnd {
         facts: shown.map(facts),
         firmware: server.map(|(_, version)| version.clone()),
         timing: summary.timing.get(&dut_run).cloned().unwrap_or_default(),
+        unanswered: summary.unanswered.get(&dut_run).copied().unwrap_or_default(),
         left_out: summary.left_out.get(&dut_run).cloned().unwrap_or_default(),
         ..DutRunEnd::default()
     }

@@ -96,6 +96,7 @@ impl<'a> Driver<'a> {
         }
         self.tally.timing(dut, transport, end.timing);
         self.tally.round_trips(dut, transport, end.round_trips);
+        self.tally.unanswered(dut, transport, end.unanswered);
         self.tally.memory(dut, transport, end.memory);
         self.tally.left_out(dut, transport, end.left_out);
         end.cases.into_iter().for_each(|case| self.case(case));
@@ -160,6 +161,8 @@ impl<'a> Driver<'a> {
                 cause.generated.clone_from(&tried.generated);
             }
         }
+        // What can be seen again comes before what was seen once.
+        found.sort_by_key(Cause::is_doubtful);
         let mut summary = Summary {
             causes: found,
             duts: self.duts.len(),

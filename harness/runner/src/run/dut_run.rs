@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcp_hil_boards::Target;
-use mcp_hil_core::capability::{Facts, SILICON};
+use mcp_hil_core::capability::{Facts, SILICON, untouched};
 use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::timing::Row;
 use mcp_hil_core::transcript::{CLOSE, Mark, is_generated};
@@ -25,14 +25,18 @@ use super::time_budget::TimeBudget;
 use crate::plan::Plan;
 use crate::random::Random;
 use mcp_hil_record::Reporters;
-use mcp_hil_record::event::{CaseReport, Event};
+use mcp_hil_record::event::{CaseReport, Event, Unanswered};
 use mcp_hil_record::names::transcript_name;
+use mcp_hil_record::text::layout::few;
 
 /// How many cases in a row may find no device before the rest is given up.
 pub(super) const DEAD_CASES: usize = 3;
 
 /// How many cases in which the device fell silent are tried once more; after that it is known to.
 pub(super) const CONFIRMATIONS: usize = 5;
+
+/// Most tools that are named which might be called.
+const UNTOUCHED_NAMED: usize = 3;
 
 /// How many cases make a session long enough to look for late answers at its end.
 const LONG_SESSION: usize = 10;
@@ -73,6 +77,8 @@ pub struct DutRunEnd {
     pub timing: Vec<Row>,
     /// How often an answer was waited for that no other one came with.
     pub round_trips: u64,
+    /// The answers that were waited for in vain.
+    pub unanswered: Unanswered,
     /// Its free memory, as its console told it.
     pub memory: Option<FreeMemory>,
     /// Why it could not be carried out.
@@ -178,6 +184,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
     ) -> DutRunEnd {
         end.timing = session.conversation.timing().rows();
         end.round_trips = session.received.round_trips;
+        end.unanswered = session.received.in_vain.told();
         end.memory = session.judge.free_memory();
         let trouble = match keeps {
             Some(keeps) if end.error.is_none() => {
@@ -254,7 +261,7 @@ impl DutRun<'_, '_> {
                 let level = self.plan.dut.fidelity().name();
                 format!("not observed: needs a real chip, but the device runs as {level}")
             } else {
-                compare::capabilities::lacking(lacking)
+                self.lacking(session, lacking)
             });
             self.case_reports.add(report, self.reporters);
             return None;
@@ -278,6 +285,26 @@ impl DutRun<'_, '_> {
             case: report.case.clone(),
         });
         Some(report)
+    }
+
+    /// Why a case does not apply to a device that has not got a capability: perhaps only because its tools are not
+    /// called, which people can change.
+    fn lacking(&self, session: &Session, capability: &str) -> String {
+        let mut reason = compare::capabilities::lacking(capability);
+        let (tools, permission) = (&session.device.tools, &session.device.permission);
+        let untouched = untouched(tools, permission, capability);
+        if !untouched.is_empty() {
+            let names = few(&untouched, UNTOUCHED_NAMED);
+            let (are, them) = match untouched.len() {
+                1 => ("is", "it"),
+                _ => ("are", "them"),
+            };
+            reason += &format!(
+                " that may be called: {names} {are} not known to be harmless (`--allow`, or `allow` in the device's \
+                 file, allows {them})"
+            );
+        }
+        reason
     }
 
     /// Carries a case out, and takes note of the state in which it leaves the device.

@@ -183,6 +183,7 @@ impl Session {
 
     /// Remarks that a message was not answered until now.
     pub(super) fn no_answer(&mut self, at: &Arc<str>, sent_at: Instant) {
+        self.received.in_vain.count(sent_at, Instant::now());
         let waited_ms = u64::try_from(sent_at.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.mark(at, Mark::NoAnswer { waited_ms });
     }

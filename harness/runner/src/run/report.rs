@@ -247,11 +247,19 @@ impl CaseReports {
         let broke_down = |finding: &&mut Finding| {
             RequirementId::of(&finding.requirement).is_some_and(breaks_down)
         };
+        let is_silence = |finding: &&mut Finding| {
+            let silent = [RequirementId::JsonrpcAnswerRequired, RequirementId::LivenessAnswers];
+            finding.verdict == Verdict::Inconclusive
+                || silent.iter().any(|one| finding.requirement == one.slug())
+        };
         if let Some(finding) = report.findings.iter_mut().find(broke_down) {
             finding.console = outcome.console;
             if let Some(symbols) = policy.symbols {
                 finding.places = symbols.explain(&outcome.places);
             }
+        } else if let Some(finding) = report.findings.iter_mut().find(is_silence) {
+            // Of a device that is deaf, its console may say why.
+            finding.console = outcome.complaints;
         }
         report.exercised = outcome
             .exercised

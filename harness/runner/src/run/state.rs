@@ -8,6 +8,7 @@ use mcp_hil_core::capability::{Facts, Permission};
 use mcp_hil_core::identity::Identity;
 use mcp_hil_endpoint::{AudioSink, Endpoint, HttpServer, Link};
 use mcp_hil_judge::check::FailureSignature;
+use mcp_hil_record::event::Unanswered;
 use mcp_hil_scenario::Case;
 use serde_json::Value;
 
@@ -176,6 +177,33 @@ pub(super) struct Received {
     pub(super) round_trips: u64,
     /// From where in the transcript on a message begins another round trip.
     pub(super) next_trip: u64,
+    /// The answers that were waited for in vain.
+    pub(super) in_vain: InVain,
+}
+
+/// Answers that were waited for and did not come, and how long.
+#[derive(Debug, Default)]
+pub(super) struct InVain {
+    number: u64,
+    waited: Duration,
+    /// Until when what is counted was waited for: several answers may be waited for at once.
+    until: Option<Instant>,
+}
+
+impl InVain {
+    /// Counts an answer that has not come by `now`, to a message sent at `since`.
+    pub(super) fn count(&mut self, since: Instant, now: Instant) {
+        let since = self.until.map_or(since, |until| until.max(since));
+        self.number += 1;
+        self.waited += now.saturating_duration_since(since);
+        self.until = Some(now);
+    }
+
+    /// What it comes to.
+    pub(super) fn told(&self) -> Unanswered {
+        let waited_us = u64::try_from(self.waited.as_micros()).unwrap_or(u64::MAX);
+        Unanswered { number: self.number, waited_us }
+    }
 }
 
 impl Received {
@@ -255,4 +283,22 @@ pub(super) struct PropertyRun<'a, 'r> {
     pub(super) followed: Duration,
     /// Where failures are made small, if not on the device itself.
     pub(super) surrogate: Option<Box<Surrogate<'a, 'r>>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_were_waited_for_together_cost_their_time_once() {
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let mut in_vain = InVain::default();
+        in_vain.count(at(0), at(5));
+        in_vain.count(at(0), at(5));
+        in_vain.count(at(3), at(7));
+        in_vain.count(at(20), at(22));
+        assert_eq!(in_vain.told(), Unanswered { number: 4, waited_us: 9_000_000 });
+        assert_eq!(InVain::default().told(), Unanswered::default());
+    }
 }

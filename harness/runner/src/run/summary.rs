@@ -9,7 +9,7 @@ use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
 
 use super::VerdictPolicy;
-use mcp_hil_record::event::{CaseReport, CoveredBy, Summary};
+use mcp_hil_record::event::{CaseReport, CoveredBy, Summary, Unanswered};
 use mcp_hil_record::names::{BOTH, dut_over};
 
 /// Counts cases and watches over the two closures: every required requirement is exercised, and
@@ -128,6 +128,13 @@ impl<'a> Tally<'a> {
     pub(super) fn round_trips(&mut self, dut: &str, transport: &str, number: u64) {
         if number > 0 {
             self.summary.round_trips.insert(dut_over(dut, transport), number);
+        }
+    }
+
+    /// Takes note of the answers of a device that were waited for in vain over one transport.
+    pub(super) fn unanswered(&mut self, dut: &str, transport: &str, unanswered: Unanswered) {
+        if unanswered.number > 0 {
+            self.summary.unanswered.insert(dut_over(dut, transport), unanswered);
         }
     }
 
