@@ -55,7 +55,8 @@ step cargo test --workspace --no-run --quiet
 step wheel
 step "$target/debug/mcp-hil" run --dut native --transport both --junit "$target/mcp-hil/junit.xml"
 # Mutants are tried by the tests; here, that nothing harmless is accused.
-step "$target/debug/mcp-hil" self-test --quick --harmless
+# Some inputs of each property for each variation; all of them are tried every night.
+step "$target/debug/mcp-hil" self-test --quick --harmless --inputs 8
 hil=(cargo hil)
 step env MCP_HIL_DUT=native "${hil[@]}" ::list::
 step finds env MCP_HIL_DUT=native MCP_HIL_RUN_ARGS="--mutant id-int32-saturated" \

@@ -13,7 +13,7 @@ rm -f "$not_run"
 export MCP_HIL_LEAVE_OUT=${MCP_HIL_LEAVE_OUT-all}
 
 # Many tests wait for a device rather than for the processor.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(getconf _NPROCESSORS_ONLN)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((3 * $(getconf _NPROCESSORS_ONLN)))}
 
 status=0
 cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?

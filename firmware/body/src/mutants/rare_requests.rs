@@ -65,7 +65,18 @@ pub(super) const LIST: &[Row] = rows! {
         });
 };
 
+/// What every object of JavaScript has.
+const OF_EVERY_OBJECT: [&str; 3] = ["constructor", "toString", "hasOwnProperty"];
+
 pub(super) const NAMES: &[Row] = rows! {
+    "method-of-every-object": "Methods are looked up among the members that every object has: `constructor` gets a result."
+        => when(|request| OF_EVERY_OBJECT.contains(&request.method()))
+            .answer(|payload| *payload = result(&payload["id"], json!({})));
+    "tool-of-every-object": "Tools are looked up among the members that every object has: calling `toString` succeeds."
+        => when(|request| OF_EVERY_OBJECT.contains(&request.tool()))
+            .answer(|payload| *payload = result(&payload["id"], text_result("[object Object]")));
+    "tool-of-every-class-panics": "Tools are attributes of a class, and calling `__init__` crashes the device."
+        => tool("__init__").instead(Act::Panic);
     "method-64-bytes-lost": "A request whose method has exactly 64 bytes is not answered."
         => payloads_lost(|payload| {
             get(payload, "method").as_str().is_some_and(|name| name.len() == 64)

@@ -47,6 +47,37 @@ pub(crate) fn shown(mut change: impl FnMut(&mut String) + 'static) -> Defect {
     with_tools(told, DISPLAY)
 }
 
+/// A note that one tool keeps and another one tells.
+const NOTES: &[Tool] = &[
+    Tool {
+        name: "self.notes.set_note",
+        description: "Keeps a note.",
+        properties: &[Property::text("text", "The note.")],
+        user_only: false,
+        handler: |board, arguments, _| {
+            board.screen.message = arguments.text("text").to_string();
+            Ok("true".to_string())
+        },
+    },
+    Tool {
+        name: "self.notes.get_note",
+        description: "Tells the note that was kept last.",
+        properties: &[],
+        user_only: false,
+        handler: |board, _, _| Ok(board.screen.message.clone()),
+    },
+];
+
+/// Changes the note that is told.
+pub(crate) fn noted(mut change: impl FnMut(&mut String) + 'static) -> Defect {
+    let told = tool("self.notes.get_note").result(move |result| {
+        if let Some(Value::String(text)) = result.pointer_mut("/content/0/text") {
+            change(text);
+        }
+    });
+    with_tools(told, NOTES)
+}
+
 /// Adds tools to the device.
 pub(crate) fn with_tools(layer: Defect, tools: &'static [Tool]) -> Defect {
     layer.setup(move |device| {

@@ -39,6 +39,9 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());
     "text-told-in-part": "A tool tells the first forty characters of what it shows."
         => shown(|text| *text = text.chars().take(40).collect());
+    "notes-told": "A tool tells the note that another one keeps." => noted(|_| ());
+    "notes-told-in-part": "A tool tells the first forty characters of the note that another one keeps."
+        => noted(|text| *text = text.chars().take(40).collect());
     "tool-members-unknown":
         "Tools have members that the version of the protocol does not know, as later ones name them."
         => pages_of(tools(|tool| {

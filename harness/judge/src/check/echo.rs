@@ -2,10 +2,11 @@
 //!
 //! A tool may give back nothing, or the beginning of a text: then no second mark comes. It may give the text back inside
 //! of JSON, or quoted in another way; where its answers are JSON around other texts, they are around each. Where the words around it are always the same, short texts without marks are
-//! compared, too.
+//! compared, too. So is what a tool without arguments tells of a text that another one was given.
 
 use std::collections::BTreeMap;
 
+use mcp_hil_core::capability::only_reads;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::conversation::{TEXT_BEGINS, TEXT_ENDS};
 use mcp_hil_core::obligation::Owes;
@@ -22,6 +23,9 @@ const STEADY: usize = 8;
 /// Most bytes of a text that is compared as a whole: what is longer may be shortened.
 const WHOLE: usize = 24;
 
+/// How many texts a tool must have told as others were given them before it is known to tell them.
+const TOLD: usize = 4;
+
 /// How many texts that need no escapes must have come back in JSON before a tool is known to answer in JSON.
 const IN_JSON: usize = 2;
 
@@ -32,6 +36,21 @@ pub(super) struct Echoes {
     words: BTreeMap<String, Words>,
     /// Those whose answers were JSON around a text that needs no escapes.
     json: BTreeMap<String, Json>,
+    /// What stood between the marks when they were last used, by the tool that took it.
+    given: BTreeMap<String, String>,
+    /// The latest of them.
+    latest: String,
+    /// What tools without arguments tell of it.
+    readers: BTreeMap<String, Reader>,
+}
+
+/// A tool that tells a text that another one was given.
+#[derive(Debug, Default)]
+struct Reader {
+    /// How many texts it has told as they were given.
+    times: usize,
+    /// The last one.
+    told: String,
 }
 
 /// What is known of a tool that answers in JSON.
@@ -71,7 +90,10 @@ impl Echoes {
             return;
         };
         let is_marked = open.text.contains(TEXT_BEGINS);
-        if open.duty.owes != Owes::Answer || !(is_marked || self.words.contains_key(tool)) {
+        let may_tell = !self.given.is_empty() && only_reads(tool);
+        if open.duty.owes != Owes::Answer
+            || !(is_marked || may_tell || self.words.contains_key(tool))
+        {
             return;
         }
         let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
@@ -79,6 +101,10 @@ impl Echoes {
         let view = view(payload);
         let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
         if view.get("outcome").is_none_or(|outcome| outcome != "done") {
+            return;
+        }
+        if may_tell {
+            self.judge_reader(tool, text, (payload, open, seq), sink);
             return;
         }
         let arguments: Vec<&Value> = arguments.into_iter().flat_map(Map::values).collect();
@@ -92,6 +118,8 @@ impl Echoes {
         let Some(sent) = texts.find_map(between) else {
             return;
         };
+        self.given.insert(tool.clone(), sent.to_owned());
+        sent.clone_into(&mut self.latest);
         let Some(received) = between(text) else {
             return;
         };
@@ -107,6 +135,35 @@ impl Echoes {
         if holds {
             self.judge_json(tool, sent, text, (payload, open, seq), sink);
             self.learn(tool, around(text));
+        }
+    }
+
+    /// Judges what a tool tells of the texts that others were given, once it has told some of them. One that was not
+    /// taken leaves the one before.
+    fn judge_reader(
+        &mut self,
+        tool: &str,
+        text: &str,
+        (payload, open, seq): (&Map<String, Value>, &Open, u64),
+        sink: &mut Sink,
+    ) {
+        let Some(received) = between(text) else {
+            return;
+        };
+        let reader = self.readers.entry(tool.to_owned()).or_default();
+        let holds = self.given.values().any(|given| is_same(received, given));
+        let is_known = holds || received == reader.told;
+        let backslashes = |text: &str| text.matches('\\').count();
+        let may_quote = backslashes(received) > backslashes(&self.latest);
+        if is_known || reader.times >= TOLD && !may_quote {
+            sink.test(Id::ArgumentsStringEcho, is_known, || {
+                let expected = format!("`{}` between the marks, as it was set", self.latest);
+                proof(&expected, payload, Some(open), seq)
+            });
+        }
+        if holds {
+            reader.times += 1;
+            received.clone_into(&mut reader.told);
         }
     }
 
