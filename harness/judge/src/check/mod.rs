@@ -51,6 +51,7 @@ use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::obligation::{Duty, Owes};
+use mcp_hil_core::transcript::is_generated;
 use mcp_hil_core::verdict::{Judgement, Outcome};
 use mcp_hil_scenario::Case;
 use serde_json::{Map, Value};
@@ -114,10 +115,9 @@ pub struct CaseOutcome {
     /// The first entry of the transcript (`seq`) that is the case's own; what came before it stands with
     /// earlier ones.
     pub began: Option<u64>,
-    /// What the console said when the device broke down: the panic and what follows it, or the last lines.
+    /// What the console said when the device broke down: the panic and what follows it, or the last lines. Of a device
+    /// that answered nothing at all, what it complained of.
     pub console: Vec<String>,
-    /// What the console complained of while the device answered nothing at all.
-    pub complaints: Vec<String>,
     /// Console lines that tell at what places of its program the device broke down.
     pub places: Vec<String>,
     /// What of it leaves a doubt where the messages were in flight together: an answer tells by its id which message
@@ -259,8 +259,12 @@ impl Judge {
         let not_carried_out = (!carried_out).then(|| self.log.why_not_carried_out());
         CaseOutcome {
             began: self.began,
-            console: if broke_down { self.log.last_words() } else { Vec::new() },
-            complaints: if self.is_alive() { Vec::new() } else { self.log.complaints() },
+            console: match broke_down {
+                true => self.log.last_words(),
+                // One of many inputs must not take the place of what the console says of a breakdown in another.
+                false if self.is_alive() || is_generated(&self.sink.case) => Vec::new(),
+                false => self.log.complaints(),
+            },
             places,
             doubtful,
             not_carried_out,

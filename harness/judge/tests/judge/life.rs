@@ -269,5 +269,5 @@ fn a_deaf_device_is_told_with_what_its_console_complains_of(
     play.play(&["! E (10) MCP: Invalid id", "! I (11) MCP: a message", "! E (11) MCP: Invalid id"]);
     play.play(&["! W (12) MCP: Missing name", came]);
     let outcome = play.judge.end_case(None, &Facts::default());
-    assert_eq!(outcome.complaints, told);
+    assert_eq!(outcome.console, told);
 }

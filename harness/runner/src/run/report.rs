@@ -259,7 +259,7 @@ impl CaseReports {
             }
         } else if let Some(finding) = report.findings.iter_mut().find(is_silence) {
             // Of a device that is deaf, its console may say why.
-            finding.console = outcome.complaints;
+            finding.console = outcome.console;
         }
         report.exercised = outcome
             .exercised
