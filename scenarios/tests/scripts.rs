@@ -193,7 +193,11 @@ fn variables_have_values() {
 fn only_harmless_tools_are_called_by_name() {
     // The case that compares the list with what can be called asks for tools that only read.
     let read_only = Regex::new(r"^self\.([a-z_]+\.)*get_[a-z_]+$").unwrap();
-    let invented = |tool: &str| tool.trim().is_empty() || tool.contains("mcp_hil");
+    let of_every_object =
+        ["constructor", "toString", "hasOwnProperty", "__proto__", "__class__", "__init__"];
+    let invented = |tool: &str| {
+        tool.trim().is_empty() || tool.contains("mcp_hil") || of_every_object.contains(&tool)
+    };
     for script in scripts() {
         let needs = script.needs();
         for tool in named_tools(&script) {

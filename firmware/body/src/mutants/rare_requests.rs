@@ -77,6 +77,14 @@ pub(super) const NAMES: &[Row] = rows! {
             .answer(|payload| *payload = result(&payload["id"], text_result("[object Object]")));
     "tool-of-every-class-panics": "Tools are attributes of a class, and calling `__init__` crashes the device."
         => tool("__init__").instead(Act::Panic);
+    "many-values-panic": "The table of the parser holds 128 values, and nothing looks whether it is full."
+        => texts(|text| text.matches(',').count() > 128, Act::Panic);
+    "version-begins-alike-taken": "Of the version of JSON-RPC the first three characters are compared."
+        => payloads(|payload| {
+            if get(payload, "jsonrpc").as_str().is_some_and(|version| version.starts_with("2.0")) {
+                set(payload, "jsonrpc", "2.0");
+            }
+        });
     "method-64-bytes-lost": "A request whose method has exactly 64 bytes is not answered."
         => payloads_lost(|payload| {
             get(payload, "method").as_str().is_some_and(|name| name.len() == 64)

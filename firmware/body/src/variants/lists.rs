@@ -123,6 +123,17 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 }));
             })
     };
+    "tools-shrink": "The first call takes a tool away, and the device tells that its list changed." => {
+        let mut is_first = once();
+        method("initialize")
+            .result(|result| result["capabilities"]["tools"]["listChanged"] = json!(true))
+            .on_call(move |_, hands| if is_first() {
+                hands.device.registry_mut().retain(|tool| tool.name != "self.sensor.get_climate");
+                hands.send_payload(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                }));
+            })
+    };
     "unknown-cursor-empty-list":
         "An unknown cursor returns an empty list instead of an error, as with one real client."
         => when(|request| request.method() == "tools/list" && !request.cursor().is_empty())

@@ -81,6 +81,11 @@ impl Lists {
         self.boot.ever_complete
     }
 
+    /// Whether the device has told that its list changed.
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.tells_changes
+    }
+
     /// Judges an answer to `tools/list` or `tools/call` on this link.
     pub(crate) fn answered(
         &mut self,
@@ -314,6 +319,9 @@ impl Lists {
 
     fn judge_against_boot_log(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         let seq = listing.seq;
+        if self.tells_changes {
+            return;
+        }
         for (tool, (added, user_only)) in &self.boot.tools {
             // What was added since could not be in the list.
             let is_shown = listing.with_user && self.shows_more(names);
@@ -328,7 +336,7 @@ impl Lists {
                 )
             });
         }
-        if !self.boot.complete || self.boot.garbled || self.tells_changes {
+        if !self.boot.complete || self.boot.garbled {
             return;
         }
         // A console shows other names as it can.

@@ -241,6 +241,10 @@ impl Judge {
         self.console.end_case(&mut self.sink);
         let logs = (&self.log, self.first_attempt.as_ref());
         attempt::judge(case, logs, facts, &mut self.controls, &mut self.sink);
+        if self.lists.tells_changes() {
+            // A tool that was listed may be gone.
+            self.sink.found.retain(|one| one.requirement != Id::ListListedKnown);
+        }
         self.judge_silence();
         self.console.blame(&mut self.sink);
         if let Some(trouble) = &self.trouble {
