@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use mcp_hil_core::bounds::bounds;
-use mcp_hil_core::capability::{Facts, Permission};
+use mcp_hil_core::capability::{Facts, Permission, only_reads};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -106,6 +106,15 @@ impl Context {
     /// The tools that may be called.
     pub(crate) fn tools(&self) -> &[Tool] {
         &self.tools
+    }
+
+    /// A tool that may tell what this one keeps: its name has the same beginning, and it takes nothing.
+    pub(crate) fn reader(&self, tool: &str) -> Option<&str> {
+        let family = |name: &str| name.rsplit_once('.').map(|(family, _)| family.to_owned());
+        let tells = |one: &&Tool| {
+            one.arguments.is_empty() && only_reads(&one.name) && family(&one.name) == family(tool)
+        };
+        self.tools.iter().find(tells).map(|one| one.name.as_str())
     }
 
     /// Names of all tools, callable or not.

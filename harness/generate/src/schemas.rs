@@ -140,9 +140,24 @@ fn bad_values(
             true => Id::ArgumentsBelowMinimum,
             false => Id::ArgumentsAboveMaximum,
         };
-        ops.push(refuser(context, tool, argument, requirement)(&value.to_string()));
+        let refused = refuser(context, tool, argument, requirement)(&value.to_string());
+        ops.push(between_readings(context, tool, refused));
     }
     ops
+}
+
+/// What is refused, between two readings of a tool that may tell what this one stores, with other values before.
+fn between_readings(context: &Context, tool: &Tool, refused: Op) -> Op {
+    let reader = context.reader(&tool.name).filter(|_| shown_at(context, tool).is_none());
+    let Some(reader) = reader else { return refused };
+    let read = || call(reader, json!({}));
+    let least = |kind: &Kind| match kind {
+        Kind::Integer { minimum: Some(low), .. } => (*low).into(),
+        kind => arguments::value_of(kind),
+    };
+    let values = tool.arguments.iter().map(|one| (one.name.clone(), least(&one.kind)));
+    let before = call(&tool.name, Value::Object(values.collect()));
+    [vec![before, read()], refused, vec![read()]].concat()
 }
 
 /// A call without the argument: refused if the schema requires it. One without a default that is not required may

@@ -1,13 +1,12 @@
 //! Texts between two marks, for each argument that takes any text: where a tool gives the text back, or another one tells
 //! it later, what stands between the marks must come back, too.
 
-use mcp_hil_core::capability::only_reads;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::conversation::{TEXT_BEGINS, TEXT_ENDS};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::context::{Context, Tool};
+use crate::context::Context;
 use crate::steps::StepExt as _;
 use crate::steps::{call, object, put_back};
 use crate::strings;
@@ -100,7 +99,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         2 => BARE.map(str::to_owned).to_vec(),
         _ => LONGER.iter().map(of_length).chain(WIDE.map(marked)).collect(),
     };
-    let reader = reader(context, &tool);
+    let reader = context.reader(&tool);
     let said = texts.into_iter().flat_map(|text| {
         let said = call(&tool, object(&argument, text.into()).into())
             .answer(Id::ArgumentsStringHostile, Answer::Any);
@@ -115,13 +114,4 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     });
     Just(said.chain(survived).chain(context.has_volume().then(|| put_back(context))).collect())
         .boxed()
-}
-
-/// A tool that may tell what this one keeps: its name has the same beginning, and it takes nothing.
-fn reader<'a>(context: &'a Context, tool: &str) -> Option<&'a str> {
-    let family = |name: &str| name.rsplit_once('.').map(|(family, _)| family.to_owned());
-    let tells = |one: &&Tool| {
-        one.arguments.is_empty() && only_reads(&one.name) && family(&one.name) == family(tool)
-    };
-    context.tools().iter().find(tells).map(|one| one.name.as_str())
 }

@@ -23,6 +23,9 @@ pub(super) const TEXTS: &[Row] = rows! {
     "text-quotes-dropped": "Quotes are dropped from a text." => shown(|text| text.retain(|c| c != '"'));
     "text-astral-lost": "Characters beyond U+FFFF become question marks."
         => shown(|text| *text = text.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect());
+    "alarm-refused-in-part": "An alarm is stored argument by argument, also if a later one is refused."
+        => alarm([true, false]);
+    "alarm-refused-and-stored": "What is refused of an alarm is stored." => alarm([false, true]);
     "note-latin1": "A note keeps characters up to U+00FF; the others become question marks."
         => noted(|text| *text = text.chars().map(|c| if c > '\u{ff}' { '?' } else { c }).collect());
     "note-lines-joined": "A note is kept in one line." => noted(|text| *text = text.replace('\n', " "));

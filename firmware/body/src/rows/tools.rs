@@ -4,7 +4,9 @@ use reference_device::{Property, Tool};
 use serde_json::Value;
 
 use crate::defect::Defect;
+use crate::hooks::Flow;
 use crate::prelude::*;
+use crate::rows::edit::defect;
 use crate::rows::select::tool;
 
 /// Integers below zero, and from below to above it.
@@ -76,6 +78,51 @@ pub(crate) fn noted(mut change: impl FnMut(&mut String) + 'static) -> Defect {
         }
     });
     with_tools(told, NOTES)
+}
+
+const SET_ALARM: &str = "self.alarm.set_alarm";
+const GET_ALARM: &str = "self.alarm.get_alarm";
+const ALARM: &[Tool] = &[
+    Tool {
+        name: SET_ALARM,
+        description: "Sets when the alarm rings.",
+        properties: &[
+            Property::integer("hour", "The hour.", 0, 23),
+            Property::integer("offset", "Minutes before or after it.", -120, 120),
+        ],
+        user_only: false,
+        handler: |_, _, _| Ok("true".to_string()),
+    },
+    Tool {
+        name: GET_ALARM,
+        description: "Tells when the alarm rings.",
+        properties: &[],
+        user_only: false,
+        handler: |_, _, _| Ok(String::new()),
+    },
+];
+
+/// An alarm that one tool sets and another one tells. `stores` says which of the two arguments a call stores that is refused.
+pub(crate) fn alarm(stores: [bool; 2]) -> Defect {
+    let mut kept = [("hour", 7), ("offset", 0)];
+    let layer = defect().on_answer(move |cause, payload, _| {
+        if cause.tool() == GET_ALARM {
+            let [hour, offset] = kept.map(|(_, value)| value);
+            let text = serde_json::json!({"hour": hour, "offset": offset}).to_string();
+            if let Some(told) = payload.pointer_mut("/result/content/0/text") {
+                *told = text.into();
+            }
+        } else if cause.tool() == SET_ALARM {
+            let is_done = payload.get("error").is_none();
+            for ((name, value), stores) in kept.iter_mut().zip(stores) {
+                if let Some(new) = cause.argument(name).as_i64().filter(|_| is_done || stores) {
+                    *value = new;
+                }
+            }
+        }
+        Flow::Pass
+    });
+    with_tools(layer, ALARM)
 }
 
 /// Adds tools to the device.

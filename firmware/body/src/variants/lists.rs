@@ -39,6 +39,7 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());
     "text-told-in-part": "A tool tells the first forty characters of what it shows."
         => shown(|text| *text = text.chars().take(40).collect());
+    "alarm-told": "A tool tells the alarm that another one sets." => alarm([false, false]);
     "notes-told": "A tool tells the note that another one keeps." => noted(|_| ());
     "notes-told-in-part": "A tool tells the first forty characters of the note that another one keeps."
         => noted(|text| *text = text.chars().take(40).collect());

@@ -37,6 +37,7 @@ mod shifted;
 pub(crate) mod sink;
 mod status;
 mod theme;
+mod told;
 mod tool;
 mod traffic;
 mod trouble;
@@ -156,6 +157,7 @@ pub struct Judge {
     refusals: refusal::Refusals,
     made_up: refusal_text::MadeUp,
     echoes: echo::Echoes,
+    told: told::Told,
     link: handshake::LinkState,
     closings: closing::Closings,
     mqtt: mqtt::Acknowledgements,

@@ -236,6 +236,7 @@ impl Judge {
         answer::judge_owed(seq, payload, open, &mut self.sink);
         self.made_up.judge(seq, payload, open, &mut self.sink);
         self.echoes.judge(seq, payload, open, &mut self.sink);
+        self.told.answered(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }
