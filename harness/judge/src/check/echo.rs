@@ -90,10 +90,9 @@ impl Echoes {
             return;
         };
         let is_marked = open.text.contains(TEXT_BEGINS);
-        let may_tell = !self.given.is_empty() && only_reads(tool);
-        if open.duty.owes != Owes::Answer
-            || !(is_marked || may_tell || self.words.contains_key(tool))
-        {
+        let says = is_marked || self.words.contains_key(tool);
+        let may_tell = !says && !self.given.is_empty() && only_reads(tool);
+        if open.duty.owes != Owes::Answer || !(says || may_tell) {
             return;
         }
         let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();

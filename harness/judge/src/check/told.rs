@@ -14,6 +14,9 @@ use super::log::{is_refused, view};
 use super::pending::Open;
 use super::sink::{Sink, evidence};
 
+/// Most refused calls that one reading is compared with.
+const MOST: usize = 16;
+
 /// What tools tell, and which calls were refused since.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -53,19 +56,22 @@ impl Told {
         else {
             return;
         };
+        let is_known = |readers: &BTreeMap<String, Reading>| {
+            readers.keys().any(|reader| family(reader) == family(tool))
+        };
         if only_reads(tool) {
-            if tool != STATUS_TOOL && !is_refused(payload) {
+            // What it tells of one of many may differ from what it tells of another.
+            let is_plain = || arguments(open).is_empty();
+            if tool != STATUS_TOOL && !is_refused(payload) && is_plain() {
                 self.read(tool, seq, payload, open, sink);
             }
         } else if !is_refused(payload) {
             self.readings.clear();
             self.refused.clear();
-        } else if self.readings.keys().any(|reader| family(reader) == family(tool)) {
-            let envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
-            let arguments = envelope.pointer("/payload/params/arguments");
+        } else if is_known(&self.readings) && self.refused.len() < MOST {
             self.refused.push(Refused {
                 tool: tool.to_owned(),
-                arguments: arguments.and_then(Value::as_object).cloned().unwrap_or_default(),
+                arguments: arguments(open),
                 text: open.text.to_string(),
                 sent: open.seq,
                 answered: seq,
@@ -117,6 +123,15 @@ impl Told {
         }
         self.refused.retain(|call| family(&call.tool) != family(tool));
         self.readings.insert(tool.to_owned(), Reading { members, link: open.link, seq });
+    }
+}
+
+/// The arguments of a call.
+fn arguments(open: &Open) -> Map<String, Value> {
+    let mut envelope: Value = serde_json::from_str(&open.text).unwrap_or_default();
+    match envelope.pointer_mut("/payload/params/arguments").map(Value::take) {
+        Some(Value::Object(arguments)) => arguments,
+        _ => Map::new(),
     }
 }
 
