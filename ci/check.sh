@@ -55,7 +55,7 @@ step cargo test --workspace --no-run --quiet
 step wheel
 step "$target/debug/mcp-hil" run --dut native --transport both --junit "$target/mcp-hil/junit.xml"
 # Mutants are tried by the tests; here, that nothing harmless is accused.
-# Some inputs of each property for each variation; all of them are tried every night.
+# Some inputs of each property for each variation. The nightly workflow tries all.
 step "$target/debug/mcp-hil" self-test --quick --harmless --inputs 8
 hil=(cargo hil)
 step env MCP_HIL_DUT=native "${hil[@]}" ::list::
