@@ -10,3 +10,4 @@ mod life;
 mod play;
 mod status;
 mod taken;
+mod told;
