@@ -60,6 +60,10 @@ pub async fn run(
     Ok(shown.finish())
 }
 
+/// How many devices that are slow by nature run beside the others, unless `--jobs` sets a limit: they do nearly nothing
+/// but wait.
+const SLOW_AT_ONCE: usize = 2;
+
 /// How many trials at a time. They wait more than they work.
 fn jobs(args: &SelfTestArgs) -> usize {
     let default = || 2 * std::thread::available_parallelism().map_or(1, usize::from);
@@ -74,10 +78,15 @@ async fn carry_out<W: Write>(
     shown: &mut show::Shown<W>,
 ) {
     let (slots, alone) = (Arc::new(Semaphore::new(jobs(args))), Arc::new(RwLock::new(())));
+    let slow = match args.jobs {
+        Some(_) => slots.clone(),
+        None => Arc::new(Semaphore::new(SLOW_AT_ONCE)),
+    };
     // Most mutants need a script: that generated inputs alone let them live says nothing.
     let tries_again = !args.generated;
     let mut tasks = JoinSet::new();
     for (index, trial) in trials.into_iter().enumerate() {
+        let slots = if trial.is_slow() { &slow } else { &slots };
         let (bench, slots, alone) = (bench.clone(), slots.clone(), alone.clone());
         tasks.spawn(async move {
             let _slot = slots.acquire().await;

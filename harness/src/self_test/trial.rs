@@ -384,6 +384,11 @@ impl Trial {
         }
     }
 
+    /// Whether the device is slow by nature.
+    pub(super) fn is_slow(&self) -> bool {
+        !self.is_mutant && share(self.name(), true).is_some()
+    }
+
     /// What a device that is slow by nature is tried with.
     fn share(&self, bench: &Bench) -> Option<Share> {
         share(self.name(), bench.quick).filter(|_| !self.is_mutant)
