@@ -100,7 +100,9 @@ fn normalised(mut report: Value) -> String {
         match value {
             Value::Object(members) => {
                 // The port of the HTTP endpoint is any that was free.
-                for name in ["took_us", "started", "run", "folder", "seq", "vision.url"] {
+                for name in
+                    ["took_us", "waited_us", "started", "run", "folder", "seq", "vision.url"]
+                {
                     // The record's member `run` is an object, the name of a run is a text. Console
                     // lines come when they come, and count in `seq`.
                     if members.get(name).is_some_and(|member| !member.is_object()) {

@@ -54,7 +54,7 @@ pub(crate) fn native() -> &'static Path {
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     for (name, _) in std::env::vars_os() {
-        let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_CRATE_", "CARGO_BIN_"];
+        let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_CRATE_", "CARGO_BIN_", "OUT_DIR"];
         let name = name.to_string_lossy();
         if of_package.iter().any(|begin| name.starts_with(begin)) {
             cargo.env_remove(&*name);
