@@ -172,7 +172,9 @@ fn answer(page: &mut Page, dut_run: &DutRun, difference: &AnswerDifference) {
         times => format!(", {times} times"),
     };
     let kind = difference.kind;
-    page.line(&format!("{} over {}: {kind}{times}", short(&difference.what), dut_run.second));
+    let rest = format!(" over {}: {kind}{times}", dut_run.second);
+    let what = clean::line(&difference.what, WIDTH.saturating_sub(rest.chars().count()));
+    page.line(&format!("{what}{rest}"));
     page.row("first", &short(&difference.first));
     page.row("second", &short(&difference.second));
     page.row("sent", &short(&difference.sent));
