@@ -8,7 +8,7 @@ use mcp_hil_judge::compare::tools::{Impact, ToolChange};
 use super::{CaseChange, Diff, DutRun, Found, RunShown};
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::text::clean;
-use mcp_hil_record::text::layout::{Page, count, pad};
+use mcp_hil_record::text::layout::{Page, count, pad, wrap};
 use mcp_hil_runner::snapshots::capabilities::in_words;
 
 /// Columns of a page.
@@ -16,9 +16,6 @@ const WIDTH: usize = 80;
 
 /// Characters of a message that people are shown.
 const LONGEST_TEXT: usize = 400;
-
-/// Longest name of what took its time: one line.
-const LONGEST_NAME: usize = WIDTH - 30;
 
 /// Differences in answers that people are shown one by one.
 const MOST_ANSWERS: usize = 12;
@@ -172,9 +169,8 @@ fn answer(page: &mut Page, dut_run: &DutRun, difference: &AnswerDifference) {
         times => format!(", {times} times"),
     };
     let kind = difference.kind;
-    let rest = format!(" over {}: {kind}{times}", dut_run.second);
-    let what = clean::line(&difference.what, WIDTH.saturating_sub(rest.chars().count()));
-    page.line(&format!("{what}{rest}"));
+    let what = short(&difference.what);
+    wrapped(page, "", &format!("{what} over {}: {kind}{times}", dut_run.second));
     page.row("first", &short(&difference.first));
     page.row("second", &short(&difference.second));
     page.row("sent", &short(&difference.sent));
@@ -200,8 +196,7 @@ fn latencies(page: &mut Page, dut_run: &DutRun, verbose: bool) {
     let most = if verbose { usize::MAX } else { MOST_LATENCIES };
     for latency in told.iter().take(most) {
         let times = format!("{} -> {}", shown(latency.first_us), shown(latency.second_us));
-        let what = clean::line(&latency.what, LONGEST_NAME);
-        page.line(&format!("    {} {what}", pad(&times, 24)));
+        wrapped(page, &format!("    {} ", pad(&times, 24)), &short(&latency.what));
     }
     if told.len() > most {
         page.line(&format!("    and {} more: `--verbose` shows them", told.len() - most));
@@ -236,6 +231,15 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Inconclusive => "inconclusive",
         Verdict::Fail => "fail",
         Verdict::Error => "error",
+    }
+}
+
+/// A text behind what stands before it, wrapped below itself.
+fn wrapped(page: &mut Page, before: &str, text: &str) {
+    let indent = before.chars().count();
+    for (at, part) in wrap(text, WIDTH - indent).iter().enumerate() {
+        let before = if at == 0 { before } else { "" };
+        page.line(&format!("{}{part}", pad(before, indent)));
     }
 }
 
