@@ -119,10 +119,10 @@ fn what_is_left_breaks_only_what_the_whole_did() {
     // Without the step that sets a level, a later reading would be judged against a level that nobody set.
     for failure in failures(found) {
         let requirements = failure["requirements"].as_array().unwrap();
-        assert_eq!(requirements, &["call.success"], "{failure:#}");
+        assert_eq!(requirements, &["status.kept"], "{failure:#}");
         assert!(failure["to"].as_u64() < failure["from"].as_u64());
     }
-    assert_eq!(broken(found), BTreeSet::from(["call.success"]), "{found:#}");
+    assert_eq!(broken(found), BTreeSet::from(["status.kept"]), "{found:#}");
 }
 
 #[rstest]
