@@ -136,6 +136,12 @@ pub struct LinkOptions {
     pub cut_pongs: bool,
     /// Lose a message between whose fragments a ping came.
     pub loses_pinged: bool,
+    /// Lose a message one of whose fragments was empty.
+    pub loses_emptied: bool,
+    /// Lose a message that did not come in one read.
+    pub loses_split: bool,
+    /// Do not answer pings between the fragments of a message.
+    pub drop_inner_pongs: bool,
     /// Tell which messages came in fragments.
     pub watch_fragments: bool,
     /// Do not answer a Close frame, and end the connection without one.
@@ -146,6 +152,8 @@ pub struct LinkOptions {
     pub ends_at_pong: bool,
     /// End the connection without a word when a Close frame with a reason comes.
     pub ends_at_reason: bool,
+    /// Take text that is not UTF-8, with U+FFFD for what cannot be read.
+    pub takes_any_text: bool,
     /// Give the length of each frame in 16 bits, even where 7 are enough.
     pub wide_lengths: bool,
 }

@@ -34,6 +34,10 @@ pub(crate) struct Arrival {
     pub(crate) fragmented: bool,
     /// With a control frame between them.
     pub(crate) pinged: bool,
+    /// With an empty fragment in the middle.
+    pub(crate) emptied: bool,
+    /// In several reads.
+    pub(crate) split: bool,
 }
 
 /// Follows the frames that arrive.
@@ -45,6 +49,12 @@ struct Watch {
     in_fragments: bool,
     /// Whether a control frame came since the first fragment.
     pinged: bool,
+    /// Whether an empty fragment came since.
+    emptied: bool,
+    /// Whether a read ended inside its header.
+    split: bool,
+    /// Control frames that came between fragments, and have no pong yet.
+    inner_pings: usize,
     /// One entry a complete data message.
     messages: VecDeque<Arrival>,
 }
@@ -90,22 +100,32 @@ impl Watch {
             if let Some((length, payload)) = frame_length(&self.header) {
                 debug_assert_eq!(length, self.header.len());
                 self.payload_left = payload;
-                self.finish_header();
+                self.finish_header(payload == 0);
             }
+        }
+        match self.messages.back_mut() {
+            Some(message) if self.payload_left > 0 => message.split = true,
+            _ => self.split |= !self.header.is_empty(),
         }
     }
 
-    fn finish_header(&mut self) {
+    fn finish_header(&mut self, is_empty: bool) {
         let (last, opcode) = (self.header[0] & 0x80 != 0, self.header[0] & 0x0F);
         self.header.clear();
         let is_control = opcode >= 0x8;
         if is_control {
             self.pinged |= self.in_fragments;
+            self.inner_pings += usize::from(self.in_fragments);
             return;
         }
+        self.emptied |= self.in_fragments && is_empty && !last;
         if last {
-            let pinged = std::mem::take(&mut self.pinged);
-            self.messages.push_back(Arrival { fragmented: self.in_fragments, pinged });
+            self.messages.push_back(Arrival {
+                fragmented: self.in_fragments,
+                pinged: std::mem::take(&mut self.pinged),
+                emptied: std::mem::take(&mut self.emptied),
+                split: std::mem::take(&mut self.split),
+            });
         }
         self.in_fragments = !last;
     }
@@ -167,6 +187,7 @@ impl Write for FrameStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let options = self.options;
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
+        let pongs = pongs || options.drop_inner_pongs;
         if !(pongs || options.cut_pongs || options.drop_closes || options.wide_lengths) {
             return self.tcp.write(bytes);
         }
@@ -177,6 +198,14 @@ impl Write for FrameStream {
         };
         let frame = header.saturating_add(usize::try_from(payload).unwrap_or(usize::MAX));
         let frame = frame.min(bytes.len());
+        let watch = self.incoming.as_mut().filter(|watch| watch.inner_pings > 0);
+        if let Some(watch) = watch
+            && options.drop_inner_pongs
+            && bytes[0] & 0x0F == PONG
+        {
+            watch.inner_pings -= 1;
+            return Ok(frame);
+        }
         if let Some(sent) = changed(&bytes[..frame], (header, payload), options) {
             self.tcp.write_all(&sent)?;
         }
@@ -202,7 +231,10 @@ mod tests {
             watch.feed(&[byte]);
         }
         let plain = Arrival::default();
-        assert_eq!(watch.messages, [Arrival { fragmented: true, pinged: true }, plain, plain]);
+        assert_eq!(
+            watch.messages,
+            [Arrival { fragmented: true, pinged: true, ..plain }, plain, plain]
+        );
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Link {
             _ => NO_SYSTEM_CODE,
         })?;
         socket.get_mut().send_with(options);
-        if options.watch_fragments || options.loses_pinged {
+        let watches = options.watch_fragments || options.loses_pinged || options.drop_inner_pongs;
+        if watches || options.loses_emptied || options.loses_split {
             socket.get_mut().watch_fragments();
         }
         Ok(Link { socket, options, forsaken: false })
@@ -87,8 +88,13 @@ impl Link {
         }
         match self.socket.read() {
             Ok(Message::Text(text)) => {
-                let Arrival { fragmented, pinged } = self.socket.get_mut().next_arrival();
-                if pinged && self.options.loses_pinged {
+                let Arrival { fragmented, pinged, emptied, split } =
+                    self.socket.get_mut().next_arrival();
+                let options = self.options;
+                if pinged && options.loses_pinged
+                    || emptied && options.loses_emptied
+                    || split && options.loses_split
+                {
                     return Event::Nothing;
                 }
                 let mut copy = String::new();
@@ -116,6 +122,10 @@ impl Link {
                 Event::Nothing
             }
             Ok(_) => Event::Nothing,
+            Err(tungstenite::Error::Utf8(_)) if self.options.takes_any_text => {
+                self.socket.get_mut().next_arrival();
+                Event::Text { text: char::REPLACEMENT_CHARACTER.to_string(), fragmented: false }
+            }
             Err(tungstenite::Error::Io(error)) if is_early(&error) => Event::Nothing,
             Err(tungstenite::Error::Capacity(CapacityError::MessageTooLong { size, .. })) => {
                 self.refuse(size)

@@ -149,6 +149,10 @@ fn event(
     Some(match received {
         Received::Text { payload, fragmented } => match String::from_utf8(payload) {
             Ok(text) => Event::Text { text, fragmented: fragmented && options.watch_fragments },
+            Err(error) if options.takes_any_text => {
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                Event::Text { text, fragmented: fragmented && options.watch_fragments }
+            }
             // RFC 6455 section 8.1: such a connection has failed.
             Err(_) => Event::Closed,
         },

@@ -17,6 +17,9 @@ pub use untouched::untouched;
 /// The tool that tells a device's state.
 pub const STATUS_TOOL: &str = "self.get_device_status";
 
+/// The tool that sets the volume (xiaozhi volume workflow).
+pub const SET_VOLUME: &str = "self.audio_speaker.set_volume";
+
 /// The tool that takes a picture and asks the backend about it.
 pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 
@@ -27,7 +30,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 47] = [
+pub const ALL: [&str; 50] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -42,6 +45,9 @@ pub const ALL: [&str; 47] = [
     "status.tool",
     "volume",
     "volume.tool",
+    "volume.required",
+    "volume.told",
+    "volume.elsewhere",
     "volume.step",
     "mute",
     "brightness",
@@ -206,7 +212,7 @@ pub const HARMLESS: [&str; 15] = [
     STATUS_TOOL,
     "self.get_system_info",
     "self.screen.get_info",
-    "self.audio_speaker.set_volume",
+    SET_VOLUME,
     "self.audio_speaker.volume_up",
     "self.audio_speaker.volume_down",
     "self.audio_speaker.mute",
@@ -223,7 +229,7 @@ pub const HARMLESS: [&str; 15] = [
 /// Variables with the tools that change a setting, and the capability that they need. Scenarios use them where a
 /// device need not have the setting: a step whose variable has no value is left out.
 const SETTERS: [(&str, &str, &str); 5] = [
-    ("volume.tool", "volume", "self.audio_speaker.set_volume"),
+    ("volume.tool", "volume", SET_VOLUME),
     ("brightness.tool", "brightness", "self.screen.set_brightness"),
     ("theme.tool", "theme", "self.screen.set_theme"),
     ("mute.tool", "mute", "self.audio_speaker.mute"),
@@ -290,6 +296,11 @@ pub fn is_restart(name: &str) -> bool {
     ["reboot", "restart"].contains(&name.rsplit('.').next().unwrap_or(name))
 }
 
+/// What comes before the last dot of a tool's name: what the tool belongs to.
+pub fn family(tool: &str) -> Option<&str> {
+    tool.rsplit_once('.').map(|(family, _)| family)
+}
+
 /// Whether a call of a tool changes nothing, judged by its name.
 pub fn only_reads(tool: &str) -> bool {
     let short = tool.rsplit('.').next().unwrap_or(tool);
@@ -350,7 +361,9 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
             tool.and_then(|one| one.pointer(&format!("/inputSchema/properties/{argument}")));
         has(setter) && !schema.is_some_and(is_narrowed)
     };
-    let volume = sets("self.audio_speaker.set_volume") && reads("/audio_speaker/volume");
+    let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
+    let is_elsewhere = !reads("/audio_speaker")
+        && surface.status.as_ref().is_some_and(|status| tells_volume(status, false));
     let claims = [
         ("tools", !facts.tools.is_empty()),
         ("pages", surface.first_cursor.is_some()),
@@ -358,7 +371,10 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         ("status", surface.status.as_ref().is_some_and(Value::is_object)),
         ("status.tool", has(STATUS_TOOL)),
         ("volume", volume),
-        ("volume.tool", has("self.audio_speaker.set_volume")),
+        ("volume.tool", has(SET_VOLUME)),
+        ("volume.required", volume && requires(&surface.tools, SET_VOLUME, "volume")),
+        ("volume.told", has(SET_VOLUME) && !is_elsewhere),
+        ("volume.elsewhere", has(SET_VOLUME) && is_elsewhere),
         (
             "volume.step",
             volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),
@@ -397,6 +413,23 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     }
     probe_tools(&mut facts, surface, permission);
     facts
+}
+
+/// Whether a tool lists an argument as required.
+fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
+    let of = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
+    let required = tools.iter().find(of).and_then(|one| one.pointer("/inputSchema/required"));
+    required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == argument))
+}
+
+/// Whether a part of the status has a level from 0 to 100 under a name with `volume`, its own or that of what it is in.
+fn tells_volume(part: &Value, is_named: bool) -> bool {
+    match part {
+        Value::Object(members) => members.iter().any(|(name, inner)| {
+            tells_volume(inner, is_named || name.to_ascii_lowercase().contains("volume"))
+        }),
+        level => is_named && level.as_i64().is_some_and(|level| (0..=100).contains(&level)),
+    }
 }
 
 /// What switches a lamp, and tells whether it is on: variables, and the ends of the names of tools.
@@ -483,8 +516,8 @@ fn probe_integer(facts: &mut Facts, surface: &Surface, candidates: &[Candidate])
         ],
     );
     let pointer = match tool.name.as_str() {
-        "self.audio_speaker.set_volume" => "/audio_speaker/volume",
-        "self.screen.set_brightness" => "/screen/brightness",
+        SET_VOLUME => "/audio_speaker/volume",
+        // A backlight may have steps, and never be dark: what the status shows of it is no proof.
         _ => return,
     };
     if surface.status.as_ref().is_some_and(|s| s.pointer(pointer).is_some()) {

@@ -35,6 +35,10 @@ pub const MAX_PAGE_BYTES: usize = 8_000;
 /// included; it closes the connection on a larger one (device-protocol 3.4).
 pub const GATEWAY_PACKET_BYTES: usize = 8_192;
 
+/// Longest request that has to be answered, in bytes. A parser may limit the size of texts (RFC 8259, section 9), and one
+/// measured device takes no longer message (device-protocol 2.2).
+pub const MAX_ANSWERED_MESSAGE_BYTES: usize = 4_096;
+
 /// Longest message that a device has to take, in bytes: documented servers send no longer one, and their gateway takes
 /// none (device-protocol 3.4). A longer one may be refused by closing the connection (RFC 6455, 7.4.1).
 pub const MAX_OWED_MESSAGE_BYTES: usize = GATEWAY_PACKET_BYTES;

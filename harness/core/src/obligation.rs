@@ -6,6 +6,7 @@
 use crate::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
+use crate::limits::MAX_ANSWERED_MESSAGE_BYTES;
 use crate::wire::{Frame, forgiven, read_json, recover_ids};
 
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
@@ -57,8 +58,9 @@ impl Duty {
                 }
                 Ok((Value::Object(envelope), None)) => {
                     let duty = Self::of_envelope(&envelope);
+                    let may_be_refused = text.len() > MAX_ANSWERED_MESSAGE_BYTES || holds_nul(text);
                     match duty.owes {
-                        Owes::Answer if holds_nul(text) => Self { owes: Owes::Nothing, ..duty },
+                        Owes::Answer if may_be_refused => Self { owes: Owes::Nothing, ..duty },
                         _ => duty,
                     }
                 }
@@ -219,6 +221,13 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
             }
         }
     };
+    // A strict schema takes a request with further members, or with `_meta` that MCP's schema does not allow, for none.
+    let is_further = |name: &String| !["jsonrpc", "id", "method", "params"].contains(&&**name);
+    if owes == Owes::Answer
+        && (payload.keys().any(is_further) || payload.get("params").is_some_and(has_odd_meta))
+    {
+        return Owes::Nothing;
+    }
     match (owes, payload.get("params")) {
         (Owes::Answer, Some(Value::String(_) | Value::Number(_))) => {
             Owes::NoSuccess(Id::JsonrpcParamsStructured)
@@ -227,6 +236,15 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
         (Owes::Answer, Some(Value::Null | Value::Bool(_) | Value::Array(_))) => Owes::Nothing,
         (owes, _) => owes,
     }
+}
+
+/// Whether parameters have a `_meta` that MCP's schema does not allow (2024-11-05, Request).
+fn has_odd_meta(params: &Value) -> bool {
+    let Some(meta) = params.get("_meta") else {
+        return false;
+    };
+    let is_odd = |token: &Value| !token.is_string() && !token.is_i64() && !token.is_u64();
+    !meta.is_object() || meta.get("progressToken").is_some_and(is_odd)
 }
 
 #[cfg(test)]
@@ -252,6 +270,16 @@ mod tests {
     #[case(r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#, Owes::NoSuccess(Id::JsonrpcVersionChecked))]
     #[case(r#"{"jsonrpc":"2.0","id":7}"#, Owes::NoSuccess(Id::JsonrpcMethodRequired))]
     #[case(r#"{"JSONRPC":"2.0","ID":7,"METHOD":"ping"}"#, Owes::Nothing)]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping","tag":1}"#, Owes::Nothing)]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":[]}}"#, Owes::Nothing)]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":0.5}}}"#,
+        Owes::Nothing
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"tag":1,"_meta":{"progressToken":"t","tag":1}}}"#,
+        Owes::Answer
+    )]
     #[case(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":"x"}"#,
         Owes::NoSuccess(Id::JsonrpcParamsStructured)

@@ -148,12 +148,13 @@ async fn fragments_go_out_as_continuation_frames(#[case] bytes: usize) {
 }
 
 #[tokio::test]
-async fn a_ping_goes_out_between_fragments() {
+async fn a_ping_and_an_empty_piece_go_out_between_fragments() {
     let (mut link, mut client) = connected_raw().await;
     link.send_fragments("abc", 2, Some(b"p")).await.unwrap();
-    let mut sent = [0; 10];
+    let mut sent = [0; 12];
     client.read_exact(&mut sent).await.unwrap();
-    assert_eq!(sent, [TEXT, 2, b'a', b'b', FIN | 9, 1, b'p', FIN | CONTINUE, 1, b'c']);
+    let all = [TEXT, 2, b'a', b'b', FIN | 9, 1, b'p', CONTINUE, 0, FIN | CONTINUE, 1, b'c'];
+    assert_eq!(sent, all);
 }
 
 #[tokio::test]

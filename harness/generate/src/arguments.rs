@@ -204,6 +204,9 @@ pub(crate) fn good_integer(
         let mut op = before.clone();
         op.push(call(&tool.name, arguments.into()).answer(requirement, answer));
         if let Some(at) = at {
+            // A backlight may have steps, and never be dark.
+            let is_light = tool.name == SET_BRIGHTNESS;
+            let requirement = if is_light { Id::CallBrightnessShown } else { requirement };
             op.push(steps::status().shows(requirement, at, value.into()));
         }
         op
@@ -281,6 +284,8 @@ fn whole(
         (format!("{second}.000"), second),
     ];
     let (tool, name) = (tool.clone(), argument.name.clone());
+    let is_light = tool.name == SET_BRIGHTNESS;
+    let requirement = if is_light { Id::CallBrightnessShown } else { Id::ArgumentsNoEffect };
     let op = some_of(spelled.to_vec()).prop_map(move |spelled| {
         let mut op = vec![call(&tool.name, object(&name, low.into()).into())];
         let mut may = vec![json!(low)];
@@ -288,7 +293,7 @@ fn whole(
             let arguments = format!("{{{}:{text}}}", json!(name));
             op.push(raw_call(&tool.name, &arguments).answer(Id::ArgumentsNoEffect, Answer::Any));
             may.push(value.into());
-            op.push(steps::status().shows(Id::ArgumentsNoEffect, at, json!({"$in": may})));
+            op.push(steps::status().shows(requirement, at, json!({"$in": may})));
         }
         op
     });

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use mcp_hil_core::bounds::bounds;
-use mcp_hil_core::capability::{Facts, Permission, only_reads};
+use mcp_hil_core::capability::{Facts, Permission, family, only_reads};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -110,7 +110,6 @@ impl Context {
 
     /// A tool that may tell what this one keeps: its name has the same beginning, and it takes nothing.
     pub(crate) fn reader(&self, tool: &str) -> Option<&str> {
-        let family = |name: &str| name.rsplit_once('.').map(|(family, _)| family.to_owned());
         let tells = |one: &&Tool| {
             one.arguments.is_empty() && only_reads(&one.name) && family(&one.name) == family(tool)
         };

@@ -165,11 +165,11 @@ fn twice(
     let second = spelled(message, spelling, whole);
     if let Same::Tools = same {
         // Each listing may have cursors of its own: MCP calls them opaque (server/utilities/pagination).
-        const TOOLS: &str = "/result/tools";
-        first.bind.insert(name("tools"), TOOLS.into());
+        const PAGE: &str = "/result";
+        first.bind.insert(name("page"), PAGE.into());
         // The order of tools is a matter of `list.stable`, and not of how the request is spelled.
-        let same = json!({"$unordered": kept("tools")});
-        return vec![first, second.shows_as_bound(requirement, TOOLS, same)];
+        let same = json!({"$page": kept("page")});
+        return vec![first, second.shows_as_bound(requirement, PAGE, same)];
     }
     first.bind.insert(name("outcome"), "/outcome".into());
     let second = second.shows_as_bound(requirement, "/outcome", kept("outcome"));

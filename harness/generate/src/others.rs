@@ -17,10 +17,10 @@ use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 /// Lights that devices of the family have (device-protocol 7), and the one of the reference device.
 const LAMPS: [&str; 3] = ["self.lamp", "self.light", "self.led"];
 
-/// Themes that displays of the family have (device-protocol 7).
-const THEMES: [&str; 2] = ["light", "dark"];
-
 const SLUG: Id = Id::CallSuccess;
+
+/// Where the status shows the brightness.
+const BRIGHTNESS: &str = "/json/screen/brightness";
 
 /// Which settings take part, and what is known of them.
 #[derive(Debug, Clone, Default)]
@@ -29,9 +29,10 @@ pub(super) struct Others {
     pub(super) theme: bool,
     /// The name before `.turn_on`, `.turn_off` and `.get_state`.
     pub(super) lamp: Option<String>,
-    /// The brightness, once it was set.
-    shown: Option<i64>,
-    /// The names of the latest readings of theme and light: how many there were.
+    /// Whether the latest reading of the brightness, which was set, still holds.
+    shown: bool,
+    /// The names of the latest readings of brightness, theme and light: how many there were.
+    brightnesses: usize,
     themes: usize,
     lights: usize,
     /// Whether the latest reading of the light still holds.
@@ -90,30 +91,31 @@ impl Others {
         let rebooted = matches!(command, Command::Reboot);
         if rebooted {
             // What survives is nobody's promise.
-            self.shown = None;
+            self.shown = false;
             self.lit = false;
         }
         let mut screen = Map::new();
         if let Command::Brightness(to) = command {
-            self.shown = Some(*to);
-        }
-        if let Some(shown) = self.shown {
-            screen.insert("brightness".into(), shown.into());
+            // A backlight may have steps, and never be dark. What it shows then is what it keeps.
+            reading = reading.shows(Id::CallBrightnessShown, BRIGHTNESS, (*to).into());
+            self.brightnesses += 1;
+            self.shown = true;
+            reading.bind.insert(format!("brightness{}", self.brightnesses), BRIGHTNESS.into());
+        } else if self.shown {
+            let kept = Value::from(format!("${{brightness{}}}", self.brightnesses));
+            screen.insert("brightness".into(), kept);
         }
         if self.theme && !rebooted {
             let kept = Value::from(format!("${{theme{}}}", self.themes));
             let shown = match command {
-                Command::Theme(theme) if THEMES.contains(theme) => {
-                    Some(json!({"$in": [kept, theme]}))
-                }
-                // A display may take another one in the place of a theme that it lacks.
+                // A display may take another one in the place of a theme that it lacks, and call it what it likes.
                 Command::Theme(_) => None,
                 _ => Some(kept),
             };
             screen.extend(shown.map(|shown| ("theme".into(), shown)));
         }
         if !screen.is_empty() {
-            reading = reading.shows(slug, "/json/screen", screen.into());
+            reading = reading.shows_as_bound(slug, "/json/screen", screen.into());
         }
         let redialled = matches!(command, Command::Redial);
         if self.theme && (redialled || rebooted || matches!(command, Command::Theme(_))) {
@@ -123,7 +125,7 @@ impl Others {
         self.follow_light(command, slug, steps);
         if redialled {
             // That settings survive is a SHOULD: what follows must not be charged as a MUST.
-            self.shown = None;
+            self.shown = false;
             self.lit = false;
         }
     }

@@ -127,11 +127,11 @@ fn same_first_page(params: Value) -> Op {
         None => Id::ListStable,
     };
     let mut first = list();
-    first.bind.insert("first".into(), "/result/tools".into());
+    first.bind.insert("first".into(), "/result".into());
     let again = request("tools/list", params).answer(requirement, Answer::Result).shows(
         requirement,
-        "/result/tools",
-        json!({"$unordered": "${first}"}),
+        "/result",
+        json!({"$page": "${first}"}),
     );
     vec![first, again]
 }
@@ -139,17 +139,17 @@ fn same_first_page(params: Value) -> Op {
 /// The second page so many times more, and the first once more.
 fn repeated(times: usize) -> Op {
     let mut first = list();
-    first.bind.insert("first".into(), "/result/tools".into());
+    first.bind.insert("first".into(), "/result".into());
     first.bind.insert("cursor".into(), "/result/nextCursor".into());
     let page = || {
         request("tools/list", json!({"cursor": "${cursor}"}))
             .answer(Id::ListCursorRepeatable, Answer::Result)
     };
     let mut second = page();
-    second.bind.insert("second".into(), "/result/tools".into());
+    second.bind.insert("second".into(), "/result".into());
     let mut op = vec![first, second];
     let same = |step: Step, name: &str| {
-        step.shows(Id::ListCursorRepeatable, "/result/tools", json!({"$unordered": name}))
+        step.shows(Id::ListCursorRepeatable, "/result", json!({"$page": name}))
     };
     op.extend((0..times).map(|_| same(page(), "${second}")));
     op.push(same(list().answer(Id::ListCursorRepeatable, Answer::Result), "${first}"));

@@ -85,7 +85,7 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
     let mut kinds = vec![
         alone((0..=100_i64).prop_map(Command::Set).boxed()),
         alone(bounds().prop_map(Command::Set).boxed()),
-        alone(refused()),
+        alone(refused(context.can("volume.required"))),
     ];
     let mut nameless =
         vec![(SET_VOLUME, json!({"volume": 65})), (SET_VOLUME, json!({"volume": 0}))];
@@ -256,8 +256,8 @@ fn loose(commands: BoxedStrategy<Vec<Command>>) -> BoxedStrategy<Vec<Command>> {
         .boxed()
 }
 
-/// Messages that change nothing.
-fn refused() -> BoxedStrategy<Command> {
+/// Messages that change nothing; whether set_volume requires a level. Who has a default for it takes that.
+fn refused(requires_level: bool) -> BoxedStrategy<Command> {
     let set = |level: Value| call(SET_VOLUME, json!({"volume": level}));
     let all = [
         (set(json!(101)), Id::VolumeOutOfRange, Id::VolumeOutOfRange),
@@ -298,7 +298,11 @@ fn refused() -> BoxedStrategy<Command> {
             Id::ArgumentsNoEffect,
         ),
     ];
-    one_of(all.to_vec())
+    const LEVELLESS: [Id; 3] =
+        [Id::VolumeMissingLevel, Id::ArgumentsNameCase, Id::CallArgumentsObject];
+    let all =
+        all.into_iter().filter(|(_, refusal, _)| requires_level || !LEVELLESS.contains(refusal));
+    one_of(all.collect())
         .prop_map(|(message, refusal, unchanged)| {
             let mut message = message.answer(refusal, Answer::Refused).without_effect(unchanged);
             if refusal == Id::VolumeUnknownCommand {

@@ -387,7 +387,7 @@ fn what_a_property_is_for_is_drawn_and_shrinks(
     let (case, number, tries) = found(property, |case| says(case, text));
     assert!(exchanges(&case.steps) <= left, "{case:?}");
     // A run makes no more than 60.
-    assert!(number < 400 && tries <= 60, "number {number}, {tries} tries");
+    assert!(number < 600 && tries <= 60, "number {number}, {tries} tries");
 }
 
 #[test]
@@ -424,10 +424,18 @@ fn what_is_read_after_a_sequence_follows_from_it() {
                 if matches!(step.action, Action::Send(Outgoing::Request { .. })) {
                     continue;
                 }
-                for (at, matcher) in step.expect.iter().flat_map(|expect| &expect.parts) {
-                    let shown = status.pointer(at);
-                    let tested = matcher.test(&mcp_hil_scenario::Scope::default(), shown).unwrap();
-                    assert!(tested.is_ok(), "{tested:?}\n{}", write(&case, &[]));
+                for expect in &step.expect {
+                    for (at, matcher) in &expect.parts {
+                        let shown = status.pointer(at);
+                        let scope = mcp_hil_scenario::Scope::default();
+                        match matcher.test(&scope, shown) {
+                            Ok(tested) => {
+                                assert!(tested.is_ok(), "{tested:?}\n{}", write(&case, &[]));
+                            }
+                            // What was read before.
+                            Err(missing) => assert!(expect.if_bound, "{missing:?}"),
+                        }
+                    }
                 }
                 continue;
             };

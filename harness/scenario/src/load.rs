@@ -108,6 +108,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         messages(&mut raw)?.into_iter().map(|(name, it)| (name, Action::Send(it))).collect();
     actions.extend(sequences(&mut raw, catalogue)?);
     actions.extend(handling(&mut raw)?);
+    manner(&raw)?;
     if let Some(pattern) = raw.console {
         regex::Regex::new(&pattern).map_err(|error| {
             Wrong::new(format!("`console`: {error}"))
@@ -131,7 +132,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
     let what = || {
         format!(
             "a step has exactly one action, this one has {} (request, call, status, notify, \
-             payload, payload_text, envelope, text, binary, ping, list, burst, disconnect, reboot, \
+             payload, payload_text, envelope, text, text_bytes, binary, ping, list, burst, disconnect, reboot, \
              configure, close, keep_alive, linger, audio, console, each)",
             actions.len()
         )
@@ -147,7 +148,6 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
             return Err(Wrong::new(what()).hint(hint).inside(second));
         }
     }
-    manner(raw.qos, raw.fragment, raw.ping_between)?;
     let unchanged = raw.unchanged.map(|slug| requirement(&slug, catalogue)).transpose();
     Ok(Step {
         line,
@@ -157,6 +157,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         unchanged: unchanged.map_err(|wrong| wrong.inside("unchanged"))?,
         fragment: raw.fragment,
         pinged: raw.ping_between,
+        segments: raw.segments,
         acknowledged: raw.qos == Some(1),
         snapshot: raw.snapshot,
         control: raw.control,
@@ -168,12 +169,16 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
 const MAX_REASON_BYTES: usize = 123;
 
 /// Whether it can be sent in the manner that it says.
-fn manner(qos: Option<u8>, fragment: Option<usize>, ping_between: bool) -> Result<(), Wrong> {
-    if qos.is_some_and(|qos| qos > 1) {
+fn manner(raw: &RawStep) -> Result<(), Wrong> {
+    if raw.qos.is_some_and(|qos| qos > 1) {
         let wrong = Wrong::new("`qos`: expected 0 or 1");
         return Err(wrong.hint("write `qos: 1`").inside("qos"));
     }
-    if ping_between && fragment.is_none() {
+    if raw.segments && (raw.fragment.is_some() || raw.qos == Some(1)) {
+        let wrong = Wrong::new("`segments` beside `fragment` or `qos`: expected one of them");
+        return Err(wrong.hint("write two steps").inside("segments"));
+    }
+    if raw.ping_between && raw.fragment.is_none() {
         let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");
         return Err(wrong.hint("write `fragment: 64` as well").inside("ping_between"));
     }
@@ -182,17 +187,16 @@ fn manner(qos: Option<u8>, fragment: Option<usize>, ping_between: bool) -> Resul
 
 /// The messages that a step sends, each with the name of its member: one, unless it is written wrong.
 fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
-    if let Some(hex) = &mut raw.binary {
+    for (name, hex) in [("text_bytes", &mut raw.text_bytes), ("binary", &mut raw.binary)] {
+        let Some(hex) = hex else { continue };
         // Only repetitions: what a device tells is no bytes.
         if let Ok(filled) = Scope::new(Map::new()).fill_text(hex) {
             *hex = filled;
         }
-    }
-    if let Some(hex) = &raw.binary
-        && mcp_hil_core::wire::from_hex(hex).is_none()
-    {
-        let what = format!("`binary: {hex}`: expected hexadecimal digits in pairs");
-        return Err(Wrong::new(what).hint("write `binary: '00ff'`").inside("binary"));
+        if mcp_hil_core::wire::from_hex(hex).is_none() {
+            let what = format!("`{name}: {hex}`: expected hexadecimal digits in pairs");
+            return Err(Wrong::new(what).hint(format!("write `{name}: '00ff'`")).inside(name));
+        }
     }
     for (name, control) in [("ping", &raw.ping), ("pong", &raw.pong)] {
         if let Some(RawPing { bytes: Some(bytes @ 126..) }) = control {
@@ -222,6 +226,7 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
         ("payload_text", raw.payload_text.take().map(Outgoing::PayloadText)),
         ("envelope", raw.envelope.take().map(Outgoing::Envelope)),
         ("text", raw.text.take().map(Outgoing::Text)),
+        ("text_bytes", raw.text_bytes.take().map(Outgoing::TextBytes)),
         ("binary", raw.binary.take().map(Outgoing::Binary)),
         ("ping", raw.ping.take().map(|RawPing { bytes }| Outgoing::Ping(bytes))),
         ("pong", raw.pong.take().map(|RawPing { bytes }| Outgoing::Pong(bytes))),
@@ -386,6 +391,7 @@ rules = ["xiaozhi"]
         "expects nothing"
     )]
     #[case("title: t\nsteps:\n  - binary: 'abc'\n", 3, "hexadecimal")]
+    #[case("title: t\nsteps:\n  - text_bytes: 'xy'\n", 3, "hexadecimal")]
     #[case("title: t\nsteps:\n  - configure: {version: 4}\n", 3, "expected 1, 2 or 3")]
     #[case("title: [\n", 1, "expected string")]
     fn mistakes_name_line_and_fix(#[case] text: &str, #[case] line: u64, #[case] says: &str) {

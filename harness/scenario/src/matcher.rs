@@ -13,7 +13,7 @@ use mcp_hil_core::wire::same_value;
 pub struct Matcher(Value);
 
 /// The operators.
-pub(super) const OPERATORS: [&str; 10] = [
+pub(super) const OPERATORS: [&str; 11] = [
     "$any",
     "$type",
     "$in",
@@ -21,6 +21,7 @@ pub(super) const OPERATORS: [&str; 10] = [
     "$range",
     "$exact",
     "$unordered",
+    "$page",
     "$absent",
     "$not",
     "$contains",
@@ -109,7 +110,7 @@ fn check(pattern: &Value) -> Result<(), Wrong> {
 
 fn check_operator(name: &str, operand: &Value) -> Result<(), Wrong> {
     match (name, operand) {
-        ("$any" | "$exact" | "$unordered", _)
+        ("$any" | "$exact" | "$unordered" | "$page", _)
         | ("$absent", Value::Bool(_))
         | ("$in", Value::Array(_)) => Ok(()),
         ("$not" | "$contains", inner) => check(inner),
@@ -178,6 +179,7 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
             }),
             ("$exact", Some(value)) => holds(same_value(operand, value)),
             ("$unordered", Some(value)) => holds(same_unordered(operand, value)),
+            ("$page", Some(value)) => holds(same_page(operand, value)),
             ("$not", value) => holds(compare(operand, value, at).is_err()),
             ("$contains", Some(Value::Array(items))) => {
                 holds(items.iter().any(|item| compare(operand, Some(item), at).is_ok()))
@@ -202,6 +204,26 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
         }
         (_, None) => Err(mismatch()),
     }
+}
+
+/// Whether two results of a listing begin it alike. The server decides how many there are on a page, each time (MCP,
+/// server/utilities/pagination): of two sizes, the smaller page is the beginning of the other, and has a cursor of its
+/// own.
+fn same_page(a: &Value, b: &Value) -> bool {
+    let tools = |page: &Value| page.get("tools").and_then(Value::as_array).cloned();
+    let (Some(a_tools), Some(b_tools)) = (tools(a), tools(b)) else {
+        return same_unordered(a, b);
+    };
+    let (less, more, page, other) = match a_tools.len() <= b_tools.len() {
+        true => (&a_tools, &b_tools, a, b),
+        false => (&b_tools, &a_tools, b, a),
+    };
+    let cursor = |page: &Value| page.get("nextCursor").cloned().filter(|one| *one != "");
+    let begins = || less.iter().zip(more).all(|(one, other)| same_unordered(one, other));
+    let is_smaller = !less.is_empty() && less.len() < more.len();
+    let goes_on = cursor(page).is_some_and(|next| Some(next) != cursor(other));
+    let (a_tools, b_tools) = (Value::Array(a_tools.clone()), Value::Array(b_tools.clone()));
+    same_unordered(&a_tools, &b_tools) || is_smaller && goes_on && begins()
 }
 
 /// Whether two values are equal when the order of elements in arrays does not count.
@@ -259,6 +281,7 @@ fn describe(pattern: &Value) -> String {
         Some(("$range", Value::Array(bounds))) => format!("from {} to {}", bounds[0], bounds[1]),
         Some(("$not", inner)) => format!("not {}", describe(inner)),
         Some(("$contains", inner)) => format!("an array with an element {}", describe(inner)),
+        Some(("$page", operand)) => format!("the page {operand}, or a beginning of it"),
         Some(("$unordered", operand)) => format!("{operand}, in any order"),
         Some((_, operand)) => format!("exactly {operand}"),
     }
@@ -284,12 +307,24 @@ mod tests {
     #[case(json!({"$unordered": {"a": 1}}), json!({"a": 1, "b": 2}), false)]
     #[case(json!({"$unordered": [1, 1, 2]}), json!([1, 2, 2]), false)]
     #[case(json!({"$unordered": [1, 2]}), json!([1, 2, 2]), false)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [2, 1], "nextCursor": "c"}), true)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [1], "nextCursor": "a"}), true)]
+    #[case(page(json!([1]), "a"), json!({"tools": [1, 2]}), true)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [1], "nextCursor": "b"}), false)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [1]}), false)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [2], "nextCursor": "a"}), false)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [], "nextCursor": "a"}), false)]
+    #[case(page(json!([1, 2]), "b"), json!({"tools": [1, 3], "nextCursor": "c"}), false)]
     #[case(json!({"$not": {"$type": "string"}}), json!(1), true)]
     #[case(json!({"$contains": {"name": "x"}}), json!([{"name": "y"}, {"name": "x", "z": 1}]), true)]
     #[case(json!({}), json!("text"), false)]
     fn patterns_match(#[case] pattern: Value, #[case] value: Value, #[case] matches: bool) {
         let matcher = Matcher::new(pattern).unwrap();
         assert_eq!(matcher.test(&Scope::default(), Some(&value)).unwrap().is_ok(), matches);
+    }
+
+    fn page(tools: Value, cursor: &str) -> Value {
+        json!({"$page": {"tools": tools, "nextCursor": cursor}})
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Step {
     pub fragment: Option<usize>,
     /// Whether a WebSocket ping comes between the fragments, where there are any.
     pub pinged: bool,
+    /// Whether it is sent in TCP segments that end anywhere in it.
+    pub segments: bool,
     /// Whether it is sent with MQTT's QoS 1, where the transport is MQTT.
     pub acknowledged: bool,
     /// Name under which the answer is kept for review.
@@ -169,6 +171,8 @@ pub enum Outgoing {
     Envelope(Value),
     /// Any text as text frame.
     Text(String),
+    /// A text frame of any bytes, in hexadecimal: they need not be UTF-8.
+    TextBytes(String),
     /// A binary frame, in hexadecimal.
     Binary(String),
     /// A WebSocket ping, with some data; or with so many bytes at least, of every value; 0 are none.
@@ -259,6 +263,7 @@ impl Step {
             unchanged: None,
             fragment: None,
             pinged: false,
+            segments: false,
             acknowledged: false,
             snapshot: None,
             control: None,

@@ -122,6 +122,7 @@ impl JsonSchema for Pattern {
                 "$range": {"type": "array", "minItems": 2, "maxItems": 2},
                 "$exact": true,
                 "$unordered": true,
+                "$page": true,
                 "$absent": {"type": "boolean"},
                 "$not": again,
                 "$contains": again

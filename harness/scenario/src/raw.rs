@@ -47,6 +47,9 @@ pub(super) struct RawStep {
     pub(super) envelope: Option<Value>,
     /// Sends a raw text frame.
     pub(super) text: Option<String>,
+    /// Sends a text frame of any bytes, in hexadecimal: they need not be UTF-8.
+    #[schemars(schema_with = "pieces::hex")]
+    pub(super) text_bytes: Option<String>,
     /// Sends a binary frame, in hexadecimal.
     #[schemars(schema_with = "pieces::hex")]
     pub(super) binary: Option<String>,
@@ -104,9 +107,12 @@ pub(super) struct RawStep {
     pub(super) unchanged: Option<String>,
     /// Sends the text in pieces of so many bytes.
     pub(super) fragment: Option<usize>,
-    /// Sends a WebSocket ping between the pieces of `fragment`.
+    /// Sends a WebSocket ping, and a piece that is empty, between the pieces of `fragment`.
     #[serde(default)]
     pub(super) ping_between: bool,
+    /// Sends the message in TCP segments of 1, 2, 4 and so many bytes, each a moment after the other.
+    #[serde(default)]
+    pub(super) segments: bool,
     /// MQTT's quality of service.
     #[schemars(range(min = 0, max = 1))]
     pub(super) qos: Option<u8>,

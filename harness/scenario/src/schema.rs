@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::raw::RawCase;
 
 /// Members of a step that are what it does: it has one of them.
-const ACTIONS: [&str; 22] = [
+const ACTIONS: [&str; 23] = [
     "request",
     "call",
     "status",
@@ -16,6 +16,7 @@ const ACTIONS: [&str; 22] = [
     "payload_text",
     "envelope",
     "text",
+    "text_bytes",
     "binary",
     "ping",
     "pong",
@@ -102,6 +103,7 @@ mod tests {
             "ping_between",
             "qos",
             "requirement",
+            "segments",
             "snapshot",
             "times",
             "unchanged",

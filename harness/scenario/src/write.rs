@@ -124,6 +124,7 @@ fn message(outgoing: &Outgoing) -> String {
         Outgoing::PayloadText(raw) => format!("payload_text: {}", text(raw)),
         Outgoing::Envelope(envelope) => format!("envelope: {}", flow(envelope)),
         Outgoing::Text(raw) => format!("text: {}", text(raw)),
+        Outgoing::TextBytes(hex) => format!("text_bytes: {}", text(hex)),
         Outgoing::Binary(hex) => format!("binary: {}", text(hex)),
         Outgoing::Ping(None) => "ping: {}".to_owned(),
         Outgoing::Ping(Some(bytes)) => format!("ping: {{bytes: {bytes}}}"),
@@ -187,6 +188,9 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
     }
     if step.pinged {
         let _ = writeln!(out, "{pad}ping_between: true");
+    }
+    if step.segments {
+        let _ = writeln!(out, "{pad}segments: true");
     }
     if step.acknowledged {
         let _ = writeln!(out, "{pad}qos: 1");
@@ -429,13 +433,17 @@ rules = ["xiaozhi"]
             any_json().prop_filter("null", |json| !json.is_null()).prop_map(Outgoing::Envelope),
             any_text().prop_map(Outgoing::PayloadText),
             any_text().prop_map(Outgoing::Text),
-            prop::collection::vec(any::<u8>(), 0..8).prop_map(|bytes| Outgoing::Binary(
-                bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-            )),
+            any_hex().prop_map(Outgoing::TextBytes),
+            any_hex().prop_map(Outgoing::Binary),
             Just(Outgoing::Status),
             prop::option::of(0..=125_u8).prop_map(Outgoing::Ping),
             prop::option::of(0..=125_u8).prop_map(Outgoing::Pong),
         ]
+    }
+
+    fn any_hex() -> impl Strategy<Value = String> {
+        let bytes = prop::collection::vec(any::<u8>(), 0..8);
+        bytes.prop_map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     fn any_step() -> impl Strategy<Value = Step> {
@@ -491,6 +499,7 @@ rules = ["xiaozhi"]
             bind: named.clone().map(|name| (name, "/json/x".to_owned())).into_iter().collect(),
             unchanged: flag.then_some(Id::IdsZero),
             pinged: fragment.is_some_and(|bytes| bytes % 2 == 1),
+            segments: !flag && fragment.is_none(),
             fragment,
             acknowledged: flag,
             snapshot: named,

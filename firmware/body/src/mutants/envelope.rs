@@ -49,6 +49,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => messages("listen", |envelope, _| remove(envelope, "type"));
     "envelope-type-number": "The type of the device's own messages is a number."
         => messages("listen", |envelope, _| envelope["type"] = json!(3));
+    "envelope-type-upper": "Answers have the type `MCP`."
+        => messages("mcp", |envelope, _| envelope["type"] = json!("MCP"));
+    "envelope-type-of-errors": "Error answers have the type `error`."
+        => with_errors(|envelope| envelope["type"] = json!("error"));
+    "envelope-missing-around-errors": "Error answers are sent without an envelope."
+        => with_errors(|envelope| *envelope = envelope["payload"].take());
     "envelope-payload-string": "The payload of error answers is a string that contains JSON."
         => with_errors(|envelope| envelope["payload"] = json!(envelope["payload"].to_string()));
     "envelope-payload-array": "The payload of error answers is an array of one answer."

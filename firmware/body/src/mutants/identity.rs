@@ -18,6 +18,10 @@ pub(super) const INITIALIZE: &[Row] = rows! {
 };
 
 pub(super) const HELLO: &[Row] = rows! {
+    "websocket-key-kept": "The key of the WebSocket handshake is the example of the RFC, each time."
+        => defect().headers(|headers| {
+            headers.push(("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==".into()));
+        });
     "header-device-id-per-connection":
         "From the second connection on the Device-Id is that of another interface." => {
         let mut first = once();

@@ -141,6 +141,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.drop_empty_pongs = true);
     "pong-cut-at-zero": "The data of a pong ends before the first zero byte of the ping's."
         => link(|options| options.cut_pongs = true);
+    "empty-fragment-ends": "An empty fragment in the middle of a message makes the device forget the message."
+        => link(|options| options.loses_emptied = true);
+    "split-frame-lost": "A frame is taken for lost when it does not come in one TCP segment."
+        => link(|options| options.loses_split = true);
+    "pong-between-fragments-missing": "A ping between the fragments of a message is not answered."
+        => link(|options| options.drop_inner_pongs = true);
     "ping-ends-fragments": "A ping between the fragments of a message makes the device forget the first ones."
         => link(|options| options.loses_pinged = true);
     "frame-length-wide":

@@ -28,7 +28,7 @@ mod ranges;
 mod rare_requests;
 mod rare_states;
 mod rare_values;
-mod robustness;
+pub(crate) mod robustness;
 mod session;
 mod side_effects;
 mod status;
@@ -49,6 +49,7 @@ const AREAS: &[Area] = &[
     ("arguments", cuts::ARGUMENTS),
     ("arguments", ranges::MUTANTS),
     ("arguments", ranges::TEXTS),
+    ("arguments", ranges::LIGHT),
     ("bootstrap", bootstrap::MUTANTS),
     ("call", call::MUTANTS),
     ("channel", channel::MUTANTS),

@@ -74,7 +74,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "notification-cancelled-ends-all": "notifications/cancelled ends all calls that are under way." => {
         let queue = Queue::default();
         let waiting = Rc::clone(&queue);
-        queue_of(queue, is_call, |_| true).on_payload(move |payload, _| {
+        queue_of(queue, is_call, |_, text| Some(text)).on_payload(move |payload, _| {
             if method_of(payload) == CANCELLED {
                 waiting.borrow_mut().clear();
             }

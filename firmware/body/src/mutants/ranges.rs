@@ -131,6 +131,17 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
 };
 
+/// What a backlight does.
+pub(super) const LIGHT: &[Row] = rows! {
+    "brightness-in-steps": "The backlight has steps of eight percent."
+        => defect().on_argument(|property, value| {
+            let number = value.as_i64().filter(|level| {
+                property.name == "brightness" && (0..=100).contains(level)
+            });
+            Some(number.map_or(value, |level| json!(level / 8 * 8)))
+        });
+};
+
 /// What the schema of a tool says.
 pub(super) const LIST: &[Row] = rows! {
     "list-property-type-missing": "An argument has no type."

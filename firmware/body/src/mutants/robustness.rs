@@ -1,6 +1,6 @@
 //! Defects that wait for hostile input.
 
-use crate::platform::Frame;
+use crate::platform::{Frame, LinkOptions};
 use crate::rows::prelude::*;
 
 pub(super) const MUTANTS: &[Row] = rows! {
@@ -59,6 +59,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => defect().binary(|frame, hands| if frame.len() > 1500 { hands.act(Act::Panic); });
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
+    "message-above-2048-dropped": "A message of more than 2,048 bytes is dropped."
+        => texts_lost(|text| text.len() > 2048);
+    "message-above-4096-dropped": "A message of more than 4,096 bytes is dropped."
+        => texts_lost(|text| text.len() > 4096);
     "message-of-125-dropped": "A frame of 125 bytes is read as if its length came in two more bytes, and dropped."
         => texts_lost(|text| text.len() == 125);
     "binary-short-panics": "A binary frame of less than 16 bytes is read beyond its end."
@@ -107,6 +111,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(has_surrogate, Act::Panic);
     "surrogate-hangs": "A lone surrogate escape waits for its other half."
         => texts(has_surrogate, Act::Hang);
+    "not-utf8-panics": "Text that is not UTF-8 is decoded beyond its end." => not_utf8(Act::Panic);
+    "not-utf8-hangs": "Text that is not UTF-8 is waited for: a character may not be complete."
+        => not_utf8(Act::Hang);
     "nul-panics": "A NUL escape ends a string before its buffer does."
         => texts(|text| text.contains("\\u0000"), Act::Panic);
     "non-bmp-hangs": "A character outside the Basic Multilingual Plane stops the message loop."
@@ -116,7 +123,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "burst-overflow": "Of requests back to back those beyond the sixteenth are lost."
         => queue(|index| index < 16);
     "burst-calls-lost": "Of calls back to back those beyond the twentieth are lost; other requests are not."
-        => queue_of(Queue::default(), is_call, |index| index < 20);
+        => queue_of(Queue::default(), is_call, |index, text| (index < 20).then_some(text));
     "burst-every-twentieth-lost": "Of requests back to back every twentieth is lost."
         => queue(|index| index % 20 != 19);
     "burst-panics": "More than 24 requests back to back exhaust the memory." => {
@@ -150,18 +157,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
 const QUEUE_MS: u64 = 6;
 
 /// Answers that wait to be sent.
-pub(super) type Queue = Rc<RefCell<Vec<String>>>;
+pub(crate) type Queue = Rc<RefCell<Vec<String>>>;
 
 /// Answers pass a queue; `is_kept` tells which places in it are good.
 fn queue(is_kept: fn(usize) -> bool) -> Defect {
-    queue_of(Queue::default(), |_| true, is_kept)
+    queue_of(Queue::default(), |_| true, move |index, text| is_kept(index).then_some(text))
 }
 
-/// The same for the answers to such requests.
-pub(super) fn queue_of(
+/// The same for the answers to such requests: what leaves the queue for the answer at this place.
+pub(crate) fn queue_of(
     queue: Queue,
     is_such: fn(&Request) -> bool,
-    is_kept: fn(usize) -> bool,
+    leaves: impl Fn(usize, String) -> Option<String> + 'static,
 ) -> Defect {
     let out = Rc::clone(&queue);
     Defect::default()
@@ -178,10 +185,17 @@ pub(super) fn queue_of(
         })
         .wake(move |hands| {
             let waiting = core::mem::take(&mut *out.borrow_mut());
-            for (_, text) in waiting.into_iter().enumerate().filter(|(index, _)| is_kept(*index)) {
-                hands.send(text);
-            }
+            let leaving = waiting.into_iter().enumerate();
+            leaving
+                .filter_map(|(index, text)| leaves(index, text))
+                .for_each(|text| hands.send(text));
         })
+}
+
+/// Takes text that is not UTF-8, and has an accident with it.
+fn not_utf8(act: Act) -> Defect {
+    let options = LinkOptions { takes_any_text: true, ..LinkOptions::default() };
+    texts(|text| text.contains(char::REPLACEMENT_CHARACTER), act).link(options)
 }
 
 /// Calls, whatever they come to.

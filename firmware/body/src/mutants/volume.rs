@@ -14,6 +14,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "status-volume-missing": "The status does not show the volume."
         => status(|speaker| remove(speaker, "volume"));
+    "status-speaker-renamed": "The status calls the speaker `audio`."
+        => tool(STATUS).result(|result| {
+            let content = &mut result["content"][0]["text"];
+            *content = json!(content.as_str().unwrap_or_default().replace("audio_speaker", "audio"));
+        });
     "status-volume-zero-missing": "The status does not show a volume of 0: 0 is falsy."
         => status(|speaker| if speaker["volume"] == 0 {
             remove(speaker, "volume");

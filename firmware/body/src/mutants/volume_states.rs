@@ -84,6 +84,20 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 Flow::Pass
             })
     };
+    "volume-set-late": "Of the levels, the latest above 60 takes effect once more when the connection ends." => {
+        let [level, due] = shared(None);
+        defect()
+            .on_call(move |params, _| {
+                let asked = params["arguments"]["volume"].as_u64();
+                let loud = asked.filter(|level| (61..=100).contains(level));
+                if let Some(loud) = loud.and_then(|loud| u8::try_from(loud).ok()) {
+                    level.set(Some(loud));
+                }
+            })
+            .disconnected(move |hands| if let Some(level) = due.take() {
+                hands.device.board_mut().speaker.volume = level;
+            })
+    };
     "volume-command-guessed":
         "An unknown tool is treated as the volume command that its name ends with."
         => defect().on_call(|params, hands| {

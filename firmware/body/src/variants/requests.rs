@@ -45,6 +45,8 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => defect().inbound(|inbound, hands| {
             act_if(inbound.text.len() > 8192 && hands.over_mqtt(), Act::Disconnect, hands)
         });
+    "not-utf8-taken": "Text that is not UTF-8 is taken, as by stock firmware."
+        => link(|options| options.takes_any_text = true);
     "nul-dropped": "Text with U+0000 in a string is none that the parser takes: it is not answered."
         => defect().inbound(|inbound, _| drop_if(holds_nul(&inbound.text)));
     "nul-refused": "Text with U+0000 in a string is answered with -32700 and id null."

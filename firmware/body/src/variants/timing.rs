@@ -1,5 +1,6 @@
 //! The same answers at other times.
 
+use crate::mutants::robustness::{Queue, queue_of};
 use crate::rows::prelude::*;
 
 /// How late an answer may come here, in milliseconds.
@@ -15,9 +16,21 @@ pub(super) const VARIANTS: &[Row] = rows! {
             (true, 0) => LATE_MS,
             (true, _) => 3,
         });
+    "backlog-refused": "Of requests back to back those beyond the sixteenth are refused: the queue is full."
+        => queue_of(Queue::default(), |_| true, |index, text| {
+            Some(if index < 16 { text } else { refused(&text) })
+        });
     "uneven": "Answers of all kinds are between 0 and 15 ms late, in no particular order."
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };
+
+/// The same envelope with the error of a server that has too much to do, which is its own to define (JSON-RPC 2.0,
+/// section 5.1).
+fn refused(text: &str) -> String {
+    let mut envelope: Value = serde_json::from_str(text).unwrap_or_default();
+    envelope["payload"] = error(&envelope["payload"]["id"], -32000, "queue is full");
+    envelope.to_string()
+}
 
 /// Delays answers by milliseconds that follow from whether the request runs a tool, and from the number of the
 /// answer.

@@ -157,6 +157,18 @@ impl Link {
         }
     }
 
+    /// Sends one message in TCP segments of 1, 2, 4 and so many bytes: TCP is a stream, whose pieces mean nothing.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_in_segments(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send_in_segments(frame).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(1), 0).await,
+            Wire::Broker(link) => link.publish(frame.bytes()).await,
+        }
+    }
+
     /// Sends one message with MQTT's QoS 1; over another transport as [`send`](Self::send) does.
     ///
     /// # Errors

@@ -15,9 +15,14 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Between two pieces: long enough for a device to read the first one alone.
+const PAUSE: Duration = Duration::from_millis(3);
 
 const OPCODE: u8 = 0x0f;
 const TEXT: u8 = 1;
@@ -60,12 +65,22 @@ pub(crate) struct Tap<S> {
     stream: S,
     head: Head,
     walker: Option<Walker>,
+    pieces: Option<Pieces>,
+}
+
+/// What goes out is cut into pieces, each of which leaves alone.
+#[derive(Debug)]
+struct Pieces {
+    /// How many bytes the next one has.
+    bytes: usize,
+    /// Runs out when it may leave.
+    pause: Pin<Box<Sleep>>,
 }
 
 impl<S> Tap<S> {
     /// A tap that changes nothing yet: the HTTP handshake comes first.
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, head: Head::default(), walker: None }
+        Self { stream, head: Head::default(), walker: None, pieces: None }
     }
 
     /// Where the HTTP request is kept until the frames begin.
@@ -77,6 +92,11 @@ impl<S> Tap<S> {
     pub(crate) fn start(&mut self) {
         self.head.take();
         self.walker = Some(Walker::default());
+    }
+
+    /// Cuts what goes out from here on into pieces of 1, 2, 4 and so many bytes, or no longer.
+    pub(crate) fn cut(&mut self, on: bool) {
+        self.pieces = on.then(|| Pieces { bytes: 1, pause: Box::pin(sleep(PAUSE)) });
     }
 
     /// The stream that it listens to.
@@ -219,7 +239,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
         context: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, data)
+        let Self { stream, pieces, .. } = &mut *self;
+        let Some(pieces) = pieces else {
+            return Pin::new(stream).poll_write(context, data);
+        };
+        ready!(pieces.pause.as_mut().poll(context));
+        let piece = &data[..data.len().min(pieces.bytes)];
+        let written = ready!(Pin::new(stream).poll_write(context, piece))?;
+        pieces.bytes *= 2;
+        pieces.pause.as_mut().reset(Instant::now() + PAUSE);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

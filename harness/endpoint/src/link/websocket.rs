@@ -65,8 +65,20 @@ impl WebSocketLink {
         self.settle(sent)
     }
 
+    /// Sends one message in TCP segments of 1, 2, 4 and so many bytes, which end in the header of the frame, between that
+    /// and the payload, and inside the payload.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn send_in_segments(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        self.socket.get_mut().cut(true);
+        let sent = self.send(frame).await;
+        self.socket.get_mut().cut(false);
+        sent
+    }
+
     /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
-    /// one), and a ping with the data of `ping` after the first. A cut may fall inside a character.
+    /// one), and a ping with the data of `ping`, and an empty piece, after the first. A cut may fall inside a character.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -92,6 +104,8 @@ impl WebSocketLink {
                 }
                 if let Some(data) = ping.take() {
                     socket.feed(Message::Ping(data)).await?;
+                    let empty = WsFrame::message(Bytes::new(), OpCode::Data(Data::Continue), false);
+                    socket.feed(Message::Frame(empty)).await?;
                 }
                 (at, kind) = (end, Data::Continue);
             }

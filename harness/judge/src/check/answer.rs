@@ -44,6 +44,12 @@ pub(crate) fn error_of(payload: &Map<String, Value>) -> Option<&Value> {
     payload.get("error").filter(|error| !(error.is_null() && payload.contains_key("result")))
 }
 
+/// Whether an answer is an error with a code that servers define themselves (JSON-RPC 2.0, section 5.1).
+pub(crate) fn is_servers_own(payload: &Map<String, Value>) -> bool {
+    let code = error_of(payload).and_then(|error| error.get("code")).and_then(as_integer);
+    code.is_some_and(|code| (-32099..=-32000).contains(&code))
+}
+
 /// Judges the shape of an answer, whoever asked (JSON-RPC 2.0 sections 5 and 5.1).
 pub(crate) fn judge_shape(
     seq: u64,
@@ -81,7 +87,12 @@ pub(crate) fn judge_shape(
             proof("error.message is a string", payload, open, seq)
         });
         if let Some(message) = message {
-            sink.test(Id::ErrorsMessageNotEmpty, !message.trim().is_empty(), || {
+            // A method or tool without a name may be all that the message would tell of.
+            let is_named = open.is_none_or(|open| {
+                let names = [&open.duty.method, &open.duty.tool];
+                names.into_iter().flatten().all(|name| !name.trim().is_empty())
+            });
+            sink.test(Id::ErrorsMessageNotEmpty, !is_named || !message.trim().is_empty(), || {
                 proof("error.message describes the error", payload, open, seq)
             });
         }
@@ -124,11 +135,13 @@ pub(crate) fn judge_owed(seq: u64, payload: &Map<String, Value>, open: &Open, si
 }
 
 /// Judges the answer to the first `initialize` of a link: it opens the session, and must not be
-/// refused. The form that it was sent in names the requirement.
+/// refused. The form that it was sent in names the requirement; one without what MCP requires may be
+/// refused.
 pub(crate) fn judge_opening(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) {
     let full = open.text.contains("\"clientInfo\"");
     let requirement = if full { Id::InitializeFull } else { Id::InitializeMinimal };
-    sink.test(requirement, payload.contains_key("result"), || {
+    let may_be_refused = !full && error_of(payload).is_some();
+    sink.test(requirement, may_be_refused || payload.contains_key("result"), || {
         proof("initialize is accepted", payload, Some(open), seq)
     });
 }

@@ -1,6 +1,7 @@
 //! Connections that a device closes because of a message that it need not take.
 //!
-//! RFC 6455, section 7.4.1: code 1009 is for a message that is too big to process, 1007 for a text that is not UTF-8. MQTT
+//! RFC 6455, section 7.4.1: code 1009 is for a message that is too big to process. On a text that is not UTF-8 a
+//! connection has failed (section 8.1), which need not be told (section 7.1.7). MQTT
 //! 3.1.1, section 4.8: a client that has no room for a packet closes the connection; it has no codes, and DISCONNECT
 //! before it is not asked for. Who does so, comes back by itself and serves has refused the message, and nothing else.
 
@@ -12,9 +13,6 @@ use mcp_hil_core::verdict::{Evidence, Judgement, Outcome};
 use mcp_hil_core::wire::Frame;
 
 use super::sink::Sink;
-
-/// The code of a Close frame for a text that is not UTF-8.
-const INVALID_DATA: u16 = 1007;
 
 /// The code of a Close frame for a message that is too big.
 const TOO_BIG: u16 = 1009;
@@ -88,13 +86,12 @@ impl Closings {
         };
         let may = match (ended.transport, ground) {
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
-            (Transport::WebSocket, Ground::NotUtf8) => ended.code == Some(INVALID_DATA),
-            (Transport::WebSocket, Ground::Goodbye) => true,
+            (Transport::WebSocket, Ground::NotUtf8 | Ground::Goodbye) => true,
             (Transport::Mqtt, Ground::TooBig) => true,
             (Transport::Mqtt, Ground::NotUtf8 | Ground::Goodbye) => false,
         };
         self.is_open |= may;
-        if may && ground != Ground::Goodbye {
+        if may && ground == Ground::TooBig {
             self.owed = Some(Judgement {
                 requirement,
                 case: sink.case.clone(),
@@ -103,6 +100,12 @@ impl Closings {
             });
         }
         may
+    }
+
+    /// Whether a program may end with its connection: on a text that is not UTF-8 that has failed.
+    pub(crate) fn may_end(&self, transport: Transport) -> bool {
+        transport == Transport::WebSocket
+            && self.refusable.is_some_and(|(_, ground)| ground == Ground::NotUtf8)
     }
 
     /// Whether the device has refused a message so, and has not served since.

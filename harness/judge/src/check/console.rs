@@ -109,7 +109,7 @@ pattern!(
      |Stack canary watchpoint triggered|ESP_ERROR_CHECK failed|assert failed:|terminate called\
      |^(Load|Store|Instruction) access fault|Stack protection fault|Stack smashing protect failure\
      |CORRUPT HEAP:|panic'ed|^==\\d+==ERROR: \\w+Sanitizer:\
-     |^\\S+:\\d+:\\d+: runtime error: "
+     |^\\S+:\\d+:\\d+: runtime error: |^panic: |^thread '[^']*' (\\(\\d+\\) )?panicked at "
 );
 pattern!(BROWN_OUT, "Brownout detector was triggered");
 pattern!(WATCHDOG, "task_wdt: Task watchdog got triggered");

@@ -32,6 +32,8 @@ pub(crate) struct LinkState {
     protocol_version: Option<String>,
     /// What it said of itself in the headers of this link.
     identity: [Option<String>; 2],
+    /// The key of its opening handshake.
+    key: Option<String>,
     hello_seen: bool,
     text_seen: bool,
     /// Where the server's hello was sent, while its session lasts.
@@ -155,8 +157,8 @@ impl LinkState {
         if self.dropped {
             sink.held(self.reconnects());
         }
-        let earlier = match self.dropped {
-            true => std::mem::take(&mut self.identity),
+        let (earlier, earlier_key) = match self.dropped {
+            true => (std::mem::take(&mut self.identity), self.key.take()),
             false => Default::default(),
         };
         let mut earlier_sessions = std::mem::take(&mut self.earlier_sessions);
@@ -171,6 +173,7 @@ impl LinkState {
             earlier_sessions,
             protocol_version: headers.get("protocol-version").cloned(),
             identity: IDENTITY.map(|name| headers.get(name).cloned()),
+            key: headers.get("sec-websocket-key").cloned(),
             session_fault: self.session_fault.take(),
             own_fault: self.own_fault,
             names_session: self.names_session,
@@ -191,6 +194,11 @@ impl LinkState {
         judge_key(headers, seq, sink);
         judge_headers(headers, seq, sink);
         self.judge_identity(&earlier, seq, sink);
+        if let (Some(then), Some(now)) = (earlier_key, &self.key) {
+            sink.test_once(Id::HelloKeyFresh, then != *now, || {
+                evidence("another Sec-WebSocket-Key than on the connection before", now, seq)
+            });
+        }
     }
 
     /// Judges that it is still the device that it was before the harness dropped the link. Across a start it may

@@ -103,6 +103,16 @@ impl CaseLog {
         self.sent(step).and_then(|logged| logged.entry.frame()).map(Frame::display)
     }
 
+    /// The text of the latest message that the case is about, if it was sent at or after this time.
+    pub(crate) fn latest_stimulus(&self, since_us: u64) -> Option<String> {
+        let latest =
+            self.entries.iter().rev().find(|logged| {
+                matches!(&logged.entry.what, What::Sent { role: Role::Stimulus, .. })
+            });
+        let recent = latest.filter(|logged| logged.entry.at_us >= since_us);
+        recent.and_then(|logged| logged.entry.frame()).map(Frame::display)
+    }
+
     /// How the message of a step was answered.
     pub(crate) fn reply(&self, step: &str) -> Reply<'_> {
         let Some(sent) = self.sent(step) else {

@@ -291,6 +291,7 @@ mod tests {
             link: 1,
             duty: Duty::default(),
             text: "{}".into(),
+            in_line: false,
         };
         let mut sink = Sink::default();
         let payload = Map::from_iter([("result".to_owned(), result.clone())]);

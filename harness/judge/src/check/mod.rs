@@ -195,6 +195,8 @@ pub struct Judge {
     reply: Option<Value>,
     /// The data of the latest ping.
     ping: Vec<u8>,
+    /// Where a ping was sent that came between the fragments of a message, until its pong comes.
+    ping_between: Option<u64>,
     /// Time of the entry that is being observed.
     now_us: u64,
 }
@@ -246,6 +248,14 @@ impl Judge {
         if self.lists.tells_changes() {
             // A tool that was listed may be gone.
             self.sink.found.retain(|one| one.requirement != Id::ListListedKnown);
+        }
+        if let Some(seq) = self.ping_between.take()
+            && self.link.is_up()
+            && self.log.answered_after(seq)
+        {
+            self.sink.test(Id::LivenessPong, false, || {
+                sink::evidence("a pong, also to a ping between fragments", "none", seq)
+            });
         }
         self.judge_silence();
         self.console.blame(&mut self.sink);

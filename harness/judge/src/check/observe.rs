@@ -3,7 +3,7 @@
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::transcript::{Breach, Entry, Fault, Mark, MqttNote, Party, TargetEvent, What};
 use mcp_hil_core::transport::Transport;
-use mcp_hil_core::verdict::Judgement;
+use mcp_hil_core::verdict::{Evidence, Judgement};
 use mcp_hil_core::wire::Inbound;
 
 use super::closing::Ended;
@@ -149,7 +149,12 @@ impl Judge {
         } else if by == Party::Device && !self.restarting && !self.console.is_excused() && !excused
         {
             let kept = self.link.kept();
-            let evidence = || evidence("the connection stays open", why, seq);
+            // What came directly before is most often why.
+            let sent = self.log.latest_stimulus(self.now_us.saturating_sub(AT_ONCE_US));
+            let evidence = || Evidence {
+                sent: sent.clone(),
+                ..evidence("the connection stays open", why, seq)
+            };
             if !self.closings.ended(ended, kept, evidence, &self.sink) {
                 self.sink.test(kept, false, evidence);
             }
@@ -189,7 +194,9 @@ impl Judge {
             // It was told to restart, and whoever starts it again is not its own affair.
         } else if self.link.was_closed() && how == ENDED_WELL {
             // A program may end with its last conversation, in good order.
-        } else if self.link.was_dropped() {
+        } else if self.link.was_dropped()
+            || self.closings.may_end(self.link.transport()) && how.starts_with("exited")
+        {
             self.sink.test(self.link.reconnects(), false, || {
                 evidence("the device reconnects", format!("its process {how}"), seq)
             });

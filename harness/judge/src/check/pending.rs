@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use mcp_hil_core::obligation::Duty;
+use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::wire::id_key;
 
 /// How many answered requests are remembered, to name the request that was answered twice.
@@ -27,6 +27,8 @@ pub(crate) struct Open {
     pub(crate) link: u64,
     pub(crate) duty: Duty,
     pub(crate) text: Arc<str>,
+    /// Whether others of the case waited for their answers when it was sent.
+    pub(crate) in_line: bool,
 }
 
 /// What an id of an answer refers to.
@@ -83,6 +85,12 @@ impl PendingRequests {
         // id may be its answer.
         self.open.insert(format!("{NAMELESS}{}", earlier.seq), earlier);
         here.or_else(|| settled.map(|settled| Reuse { case: settled.case }))
+    }
+
+    /// Whether a request of the case waits for its answer on this link.
+    pub(crate) fn any_waits(&self, case: &str, link: u64) -> bool {
+        let waits = |open: &Open| open.duty.owes == Owes::Answer && open.link == link;
+        self.open.values().any(|open| waits(open) && *open.case == *case)
     }
 
     /// Looks an answer's id up and settles the request that it answers.

@@ -74,5 +74,6 @@ fn opened(asked: &Logged) -> Option<Open> {
         link: 0,
         duty: Duty::of(frame),
         text: text.as_str().into(),
+        in_line: false,
     })
 }

@@ -44,7 +44,8 @@ impl Themes {
                         Ask::Theme(theme) => {
                             (asked, taken, reading) = (Some((seq, theme)), None, None)
                         }
-                        Ask::Status => reading = taken.map(|theme| (seq, theme)),
+                        // In flight with it, too: its answer has to come behind that of the theme.
+                        Ask::Status => reading = asked.map(|(_, theme)| (seq, theme)),
                         Ask::Other => (asked, taken, reading) = (None, None, None),
                         Ask::Apart => {}
                     }
@@ -59,7 +60,7 @@ impl Themes {
                     };
                     if let Some(theme) = answers(asked) {
                         taken = (answer()["text"] == "true").then_some(theme);
-                    } else if let Some(theme) = answers(reading) {
+                    } else if let Some(theme) = answers(reading).filter(|_| taken.is_some()) {
                         let status = settings(&answer());
                         let shown = status.and_then(|all| all.get("/screen/theme").cloned());
                         self.showed(theme, shown, seq, sink);

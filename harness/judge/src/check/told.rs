@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_hil_core::capability::{STATUS_TOOL, only_reads};
+use mcp_hil_core::capability::{STATUS_TOOL, family, only_reads};
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::Owes;
 use serde_json::{Map, Value};
@@ -133,9 +133,4 @@ fn arguments(open: &Open) -> Map<String, Value> {
         Some(Value::Object(arguments)) => arguments,
         _ => Map::new(),
     }
-}
-
-/// The name before the last dot.
-fn family(tool: &str) -> Option<&str> {
-    tool.rsplit_once('.').map(|(family, _)| family)
 }

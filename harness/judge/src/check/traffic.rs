@@ -5,7 +5,7 @@ use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::{Entry, Role, is_generated};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::{Evidence, Outcome};
-use mcp_hil_core::wire::{Frame, Inbound, Payload, outbound, recover_id};
+use mcp_hil_core::wire::{Frame, Inbound, Message, Payload, outbound, recover_id};
 use serde_json::{Map, Value};
 
 use super::pending::{Found, Open, Reuse};
@@ -44,6 +44,7 @@ impl Judge {
         }
         if let Frame::Ping(data) = frame {
             self.ping.clone_from(data);
+            self.ping_between = (role == Role::Probe).then_some(entry.seq);
         }
         let Frame::Text(text) = frame else { return };
         self.channel.sent(text, self.link.session(), entry.at_us);
@@ -95,6 +96,7 @@ impl Judge {
 
     /// Enters a message into the pending; whether its id was used before.
     fn enter(&mut self, entry: &Entry, duty: Duty, text: &str) -> Option<Reuse> {
+        let in_line = self.pending.any_waits(&entry.case, self.link.number());
         self.pending.sent(Open {
             seq: entry.seq,
             at_us: entry.at_us,
@@ -103,13 +105,20 @@ impl Judge {
             link: self.link.number(),
             duty,
             text: text.into(),
+            in_line,
         })
     }
 
     pub(super) fn received(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> Seen {
         if let Frame::Pong(data) = frame {
             // A pong may also come unasked (RFC 6455, section 5.5.3); it answers nothing then.
-            return if *data == self.ping { Seen::Pong } else { Seen::Other };
+            if *data != self.ping {
+                return Seen::Other;
+            }
+            if self.ping_between.take().is_some() {
+                self.sink.held(Id::LivenessPong);
+            }
+            return Seen::Pong;
         }
         if self.link.transport() == Transport::Mqtt {
             mqtt::judge_publish(&mut self.sink);
@@ -136,30 +145,18 @@ impl Judge {
         self.link.own_message(&message.envelope, seq, &mut self.sink);
         own::judge_members(&message.envelope, seq, &mut self.sink);
         if message.kind() != Some("mcp") {
-            self.channel.unsettled();
-            let unknown = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
-            let own = message.kind().is_some_and(|kind| message::OWN_TYPES.contains(&kind));
-            let kind = message.kind().unwrap_or_default();
-            let asked = self.last_owed == Some(unknown) && !self.kinds.contains(kind);
-            // By itself: what follows an odd message may be its answer.
-            let odd = self.last_owed.is_some_and(|owed| owed != Owes::Answer);
-            if !odd && self.kinds.len() < KINDS_REMEMBERED {
-                self.kinds.insert(kind.to_owned());
-            }
-            if !own && asked {
-                self.sink.test(Id::EnvelopeUnknownTypeIgnored, false, || {
-                    evidence("no answer to a message of unknown type", frame.display(), seq)
-                });
-            }
-            return Seen::Other;
+            return self.of_another_type(seq, frame, message);
         }
         let asked = match message.payload() {
             Payload::Answer(payload) => payload.get("id").and_then(|id| self.pending.waiting(id)),
             _ => None,
         };
-        self.link.session_id(&message.envelope, asked, seq, &mut self.sink);
+        if !self.is_as_unnamed(message, asked) {
+            self.link.session_id(&message.envelope, asked, seq, &mut self.sink);
+        }
         match message.payload() {
             Payload::Answer(payload) => {
+                self.sink.held(Id::EnvelopeAnswerType);
                 message::judge_version(seq, payload, &mut self.sink);
                 self.answer(seq, frame, payload)
             }
@@ -177,6 +174,59 @@ impl Judge {
                 recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
+    }
+
+    /// Whether a message names no session, as the one that it answers: a device may give back what it got.
+    fn is_as_unnamed(&self, message: &Message, asked: Option<u64>) -> bool {
+        let names = |envelope: &Map<String, Value>| {
+            envelope.get("session_id").and_then(Value::as_str).is_some_and(|id| !id.is_empty())
+        };
+        let open = || self.pending.unanswered(asked?);
+        !names(&message.envelope)
+            && open().is_some_and(|open| {
+                serde_json::from_str(&open.text).is_ok_and(|asked| !names(&asked))
+            })
+    }
+
+    /// The id of an answer that is waited for, in an envelope that is none for answers.
+    fn misplaced(&self, message: &Message) -> Option<Value> {
+        let answer = match message.payload() {
+            Payload::Answer(payload) => payload,
+            // Without an envelope.
+            Payload::Invalid(None) => &message.envelope,
+            _ => return None,
+        };
+        let id = answer.get("id").filter(|_| answer.contains_key("jsonrpc"))?;
+        self.pending.waiting(id).map(|_| id.clone())
+    }
+
+    /// A message came that is no `mcp` message.
+    fn of_another_type(&mut self, seq: u64, frame: &Frame, message: &Message) -> Seen {
+        self.channel.unsettled();
+        if let Some(id) = self.misplaced(message) {
+            // That a message has no type at all is told already.
+            if message.kind().is_some() {
+                self.sink.test(Id::EnvelopeAnswerType, false, || {
+                    evidence("an answer in an envelope of `type` \"mcp\"", frame.display(), seq)
+                });
+            }
+            return self.broken_answer(&id);
+        }
+        let unknown = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
+        let own = message.kind().is_some_and(|kind| message::OWN_TYPES.contains(&kind));
+        let kind = message.kind().unwrap_or_default();
+        let asked = self.last_owed == Some(unknown) && !self.kinds.contains(kind);
+        // By itself: what follows an odd message may be its answer.
+        let odd = self.last_owed.is_some_and(|owed| owed != Owes::Answer);
+        if !odd && self.kinds.len() < KINDS_REMEMBERED {
+            self.kinds.insert(kind.to_owned());
+        }
+        if !own && asked {
+            self.sink.test(Id::EnvelopeUnknownTypeIgnored, false, || {
+                evidence("no answer to a message of unknown type", frame.display(), seq)
+            });
+        }
+        Seen::Other
     }
 
     /// The device tells or asks something of its own.

@@ -12,7 +12,7 @@ use super::pending::{Open, Settled};
 use super::sink::evidence;
 use super::{Judge, answer, shifted};
 use mcp_hil_core::conversation::FIRST_ID;
-use mcp_hil_core::obligation::Owes;
+use mcp_hil_core::obligation::{EXACT_IN_DOUBLE, Owes};
 use mcp_hil_core::step;
 use mcp_hil_core::transcript::What;
 use mcp_hil_core::transport::Transport;
@@ -121,7 +121,8 @@ impl Judge {
                 Some(open)
                     if unmatched.earlier.is_some()
                         && unmatched.is_numbered()
-                        && rank(&open) > 0 =>
+                        && rank(&open) > 0
+                        && !is_rounded(&unmatched.id, open.duty.id.as_ref()) =>
                 {
                     left.push(open);
                     self.unasked(unmatched);
@@ -209,6 +210,15 @@ impl Judge {
         let proof = evidence(expected, unmatched.text, unmatched.seq);
         self.sink.add(requirement, case, step, Outcome::Broken(Box::new(proof)));
     }
+}
+
+/// Whether an id is another one above 2^53 as a float shows it, with 15 digits or more.
+fn is_rounded(id: &Value, asked: Option<&Value>) -> bool {
+    let (Some(id), Some(asked)) = (id.as_f64(), asked.and_then(Value::as_f64)) else {
+        return false;
+    };
+    let is_large = asked.abs() >= EXACT_IN_DOUBLE as f64;
+    is_large && (id - asked).abs() <= asked.abs() * 1e-14
 }
 
 /// The steps whose messages a parser may find too hard: all that is asked is to survive them. So it

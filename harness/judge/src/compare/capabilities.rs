@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 21] = [
+const OF_THE_DEVICE: [&str; 24] = [
     "tools",
     "pages",
     "user-tools",
@@ -18,6 +18,9 @@ const OF_THE_DEVICE: [&str; 21] = [
     "status.tool",
     "volume",
     "volume.tool",
+    "volume.required",
+    "volume.told",
+    "volume.elsewhere",
     "volume.step",
     "mute",
     "brightness",

@@ -115,10 +115,18 @@ fn the_result_of_initialize_is_judged(#[case] members: &str, #[case] findings: &
 
 #[test]
 fn the_first_initialize_of_a_connection_is_not_refused() {
-    let initialize = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}"#;
     let refusal = r#"< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"no"}}"#;
-    let found = Play::new().play(&[initialize, refusal]).end();
-    assert!(found.contains(&"a/a initialize.minimal".to_owned()), "{found:?}");
+    let initialize = |params: &str| {
+        format!(r#"> 0 {{"jsonrpc":"2.0","id":7,"method":"initialize","params":{params}}}"#)
+    };
+    let full = initialize(
+        r#"{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"n","version":"1"}}"#,
+    );
+    let found = Play::new().play(&[&full, refusal]).end();
+    assert!(found.contains(&"a/a initialize.full".to_owned()), "{found:?}");
+    // MCP requires more of clients than this.
+    let found = Play::new().play(&[&initialize(r#"{"capabilities":{}}"#), refusal]).end();
+    assert!(!found.iter().any(|one| one.starts_with("a/a initialize.")), "{found:?}");
 }
 
 #[rstest]

@@ -12,7 +12,6 @@ use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_endpoint::Endpoint;
 use mcp_hil_judge::check::{Seen, settings};
-use mcp_hil_scenario::area;
 use serde_json::{Value, json};
 
 use super::session::{Exchange, Manner, Session};
@@ -28,6 +27,9 @@ pub(super) fn initialize_params() -> Value {
 
 /// The capability of a device that takes a second `initialize` in a session.
 const REINITIALIZE: &str = "reinitialize";
+
+/// The case that shows whether the device takes the short `initialize` of its documents.
+const MINIMAL: &str = "initialize/minimal";
 
 /// Where a camera would send its pictures: a port of this host where nobody listens.
 const VISION_URL: &str = "http://127.0.0.1:9/vision";
@@ -75,14 +77,14 @@ impl Session {
     }
 
     /// The parameters of an `initialize` in a scenario, with what this device was found to need. Whether it accepts
-    /// `capabilities` alone is shown by the cases of `initialize`; the others have a session to open.
+    /// `capabilities` alone is shown by one case; the others have a session to open.
     pub(super) fn with_what_it_needs(&self, params: Option<Value>) -> Option<Value> {
         let mut params = match self.device.insists_on_vision {
             true => with_vision(params),
             false => params,
         };
         if self.device.insists_on_client
-            && area(&self.transcript.case) != "initialize"
+            && *self.transcript.case != *MINIMAL
             && let Some(members) = params.get_or_insert_with(|| json!({})).as_object_mut()
             && let Value::Object(complete) = initialize_params()
         {
@@ -139,6 +141,20 @@ impl Session {
             self.say_initialized(at).await;
         }
         end
+    }
+
+    /// Opens the session anew after an `initialize` of a scenario that was refused, or has led to another protocol version:
+    /// what comes next is meant for a session as all others have.
+    pub(super) async fn restore(&mut self, at: &Arc<str>) -> Exchange {
+        let Some(view) = self.judge.answer_view(at) else {
+            return Exchange::Settled;
+        };
+        let version = view.pointer("/result/protocolVersion");
+        let is_other = version.is_some() && version != self.device.agreed.as_ref();
+        if self.device.agreed.is_none() || !(is_other || view.get("error").is_some()) {
+            return Exchange::Settled;
+        }
+        self.initialize(&beside(at, StepKind::Initialize)).await
     }
 
     /// A complete `initialize`, with all that this device was found to need.
@@ -226,6 +242,8 @@ impl Session {
         let at = "initialize";
         let end = self.initialize(&at.into()).await;
         let view = self.judge.answer_view(at);
+        let version = |view: &Value| view.pointer("/result/protocolVersion").cloned();
+        self.device.agreed = view.as_ref().and_then(version);
         let accepted = view.as_ref().is_some_and(|view| view.get("result").is_some());
         let mut known = Known { server: view.and_then(server), end };
         if accepted || matches!(known.end, Exchange::Gone | Exchange::Interrupted) {
@@ -323,7 +341,10 @@ impl Session {
         let params = self.opening(json!({"capabilities": {}}));
         let frame = self.request_frame("initialize", Some(&params));
         self.exchange(&at, Role::Probe, frame, Manner::Plain).await;
-        self.judge.answer_view(&at).is_some_and(|view| view.get("error").is_some())
+        let refuses = self.judge.answer_view(&at).is_some_and(|view| view.get("error").is_some());
+        // It may have ended its session with that.
+        self.restore(&at).await;
+        refuses
     }
 
     /// What the status tells once two readings are the same: a backlight may fade in after the start.

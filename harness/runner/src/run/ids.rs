@@ -98,7 +98,9 @@ fn has_own_id(outgoing: &Outgoing) -> bool {
             !value.to_string().contains("${id}")
         }
         Outgoing::PayloadText(text) | Outgoing::Text(text) => !text.contains("${id}"),
-        Outgoing::Binary(_) | Outgoing::Ping(_) | Outgoing::Pong(_) => false,
+        Outgoing::TextBytes(_) | Outgoing::Binary(_) | Outgoing::Ping(_) | Outgoing::Pong(_) => {
+            false
+        }
     }
 }
 

@@ -132,7 +132,9 @@ impl Lessening {
         let mut steps = self.smallest.steps.clone();
         let last = steps.last_mut()?;
         match &mut last.action {
-            Action::Send(Outgoing::Binary(digits)) => digits.truncate(2 * to),
+            Action::Send(Outgoing::TextBytes(digits) | Outgoing::Binary(digits)) => {
+                digits.truncate(2 * to);
+            }
             Action::Send(Outgoing::Text(text) | Outgoing::PayloadText(text)) => {
                 *text = with_repeats(text, |number| number.min(to.max(1)));
             }
@@ -154,7 +156,11 @@ fn last_alone(steps: &[Step]) -> Vec<Step> {
 /// By what a message can be made shorter: its bytes, or the most that a part of it is repeated.
 fn length(step: &Step) -> Option<usize> {
     match &step.action {
-        Action::Send(Outgoing::Binary(digits)) if !digits.contains('$') => Some(digits.len() / 2),
+        Action::Send(Outgoing::TextBytes(digits) | Outgoing::Binary(digits))
+            if !digits.contains('$') =>
+        {
+            Some(digits.len() / 2)
+        }
         Action::Send(Outgoing::Text(text) | Outgoing::PayloadText(text)) => {
             let mut most = 0;
             with_repeats(text, |number| {

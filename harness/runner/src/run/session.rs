@@ -67,6 +67,8 @@ pub(super) enum Manner {
     Pieces(usize),
     /// The same with a ping after the first piece, where the transport has pings.
     PiecesAroundPing(usize),
+    /// In TCP segments that end anywhere in it.
+    Segments,
     /// With the transport's own acknowledgement, where it has one.
     Acknowledged,
 }
@@ -252,6 +254,7 @@ impl Session {
             (Frame::Text(text), Manner::PiecesAroundPing(bytes)) => {
                 link.send_fragments(text, bytes, Some(PING_BETWEEN)).await
             }
+            (_, Manner::Segments) => link.send_in_segments(&frame).await,
             (_, Manner::Acknowledged) => link.send_acknowledged(&frame).await,
             _ => link.send(&frame).await,
         };

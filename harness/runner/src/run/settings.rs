@@ -202,6 +202,7 @@ fn of_step(step: &Step) -> u64 {
         }
         Outgoing::Status
         | Outgoing::Notify { .. }
+        | Outgoing::TextBytes(_)
         | Outgoing::Binary(_)
         | Outgoing::Ping(_)
         | Outgoing::Pong(_) => false,

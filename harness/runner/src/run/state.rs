@@ -97,6 +97,8 @@ pub(super) struct KnownDevice {
     pub(super) insists_on_vision: bool,
     /// Whether it accepts no `initialize` without `protocolVersion` and `clientInfo`.
     pub(super) insists_on_client: bool,
+    /// The protocol version that it gave for the one of the documents.
+    pub(super) agreed: Option<Value>,
     /// Whether it is a board, or may be one.
     pub(super) silicon: bool,
     pub(super) console: ConsoleView,

@@ -219,6 +219,12 @@ impl Session {
         if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
             self.wait_for_answer(at, unmatched).await;
         }
+        if end == Exchange::Settled && opens(outgoing) {
+            match self.restore(at).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
         if end == Exchange::Settled && !watched && reads_status(outgoing) {
             return self.settle_step(step, at, scope).await;
         }
@@ -378,6 +384,13 @@ impl Session {
                 return Ok(Frame::Text(scope.fill(envelope)?.to_string()));
             }
             Outgoing::Text(text) => return Ok(Frame::Text(scope.fill_text(text)?)),
+            Outgoing::TextBytes(hex) => {
+                let bytes = mcp_hil_core::wire::from_hex(hex).unwrap_or_default();
+                return Ok(match String::from_utf8(bytes) {
+                    Ok(text) => Frame::Text(text),
+                    Err(error) => Frame::NotUtf8(error.into_bytes()),
+                });
+            }
             Outgoing::Binary(hex) => {
                 return Ok(Frame::Binary(mcp_hil_core::wire::from_hex(hex).unwrap_or_default()));
             }
@@ -405,6 +418,11 @@ fn control_data(fresh: impl std::fmt::Display, least: Option<u8>) -> Vec<u8> {
     data
 }
 
+/// Whether a message is an `initialize`.
+fn opens(outgoing: &Outgoing) -> bool {
+    matches!(outgoing, Outgoing::Request { method: Value::String(method), .. } if method == "initialize")
+}
+
 /// The tool that a message calls, in whatever shape it does.
 fn called(frame: &Frame) -> Option<String> {
     let Frame::Text(text) = frame else {
@@ -421,6 +439,7 @@ pub(super) fn manner(step: &Step) -> Manner {
     match step.fragment {
         Some(bytes) if step.pinged => Manner::PiecesAroundPing(bytes),
         Some(bytes) => Manner::Pieces(bytes),
+        None if step.segments => Manner::Segments,
         None if step.acknowledged => Manner::Acknowledged,
         None => Manner::Plain,
     }
