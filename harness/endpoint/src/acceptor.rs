@@ -60,7 +60,7 @@ impl Rejection {
         Self { why, fault: Some(Fault::Handshake) }
     }
 
-    /// A device that speaks another version of the protocol.
+    /// A device that speaks another version of the protocol, or none that there is.
     pub(crate) fn version(why: String) -> Self {
         Self { why, fault: Some(Fault::Version) }
     }

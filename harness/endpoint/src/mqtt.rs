@@ -128,7 +128,7 @@ async fn handshake(
     if connect.client_id.is_empty() && !connect.clean_session {
         answer(&mut stream, ConnectReturnCode::BadClientId).await;
         let why = "an empty client id without a clean session (MQTT 3.1.1, 3.1.3.1)";
-        return Err(Rejection::other(why.to_owned()));
+        return Err(Rejection::version(why.to_owned()));
     }
     answer(&mut stream, ConnectReturnCode::Success).await;
     let (replaced, comes_again) = present.take_over(&connect.client_id);
@@ -192,7 +192,7 @@ async fn read_connect(
                 answer(stream, ConnectReturnCode::RefusedProtocolVersion).await;
                 let why = "its CONNECT has a protocol name that does not belong to its level \
                            (MQTT 3.1.1, 3.1.2.1)";
-                return Err(Rejection::other(why.to_owned()));
+                return Err(Rejection::version(why.to_owned()));
             }
             Ok(_) => return Err(Rejection::other(NOT_CONNECT.to_owned())),
             Err(CodecError::InsufficientBytes(_)) => {}

@@ -30,6 +30,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => at_answer(30, Act::Restart);
     "silent-reset-late": "The device restarts at the eight hundredth request without giving a reason."
         => at_answer(800, Act::Restart);
+    "deaf-after-200": "The device reads nothing more from the two hundredth answer on, each time that it was started."
+        => at_answer(200, Act::Hang);
     "silent-late": "The device answers nothing more from the fifteen hundredth request on, until it is restarted."
         => at_answer(1500, Act::Hang);
     "late-panic":

@@ -94,6 +94,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             bytes[8] = if number == 0 { 5 } else { bytes[8] };
             bytes
         });
+    "mqtt-level-of-another-name": "CONNECT names level 3, to which another name of the protocol belongs."
+        => tampered(|number, packet| {
+            let mut bytes = packet.to_vec();
+            bytes[8] = if number == 0 { 3 } else { bytes[8] };
+            bytes
+        });
     "mqtt-ping-too-long": "PINGREQ has a byte behind its header."
         => tampered(|_, packet| match packet {
             [PINGREQ, ..] => vec![PINGREQ, 1, 0],

@@ -16,10 +16,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
             (true, 0) => LATE_MS,
             (true, _) => 3,
         });
-    "backlog-refused": "Of requests back to back those beyond the sixteenth are refused: the queue is full."
-        => queue_of(Queue::default(), |_| true, |index, text| {
-            Some(if index < 16 { text } else { refused(&text) })
-        });
+    "backlog-refused": "Of requests back to back those beyond the sixteenth are refused: the queue is full." => {
+        let queue = Queue::default();
+        let left = Rc::clone(&queue);
+        queue_of(queue, |_| true, |index, text| Some(if index < 16 { text } else { refused(&text) }))
+            .disconnected(move |_| left.borrow_mut().clear())
+    };
     "uneven": "Answers of all kinds are between 0 and 15 ms late, in no particular order."
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };

@@ -43,7 +43,7 @@ fn confirm(
     for judgement in &mut sink.found {
         let unclear_before = before.found.iter().any(|earlier| {
             earlier.requirement == judgement.requirement
-                && earlier.step == judgement.step
+                && of_messages(earlier.step.as_deref()) == of_messages(judgement.step.as_deref())
                 && matches!(earlier.outcome, Outcome::Unclear(_))
         });
         if let Outcome::Unclear(why) = &judgement.outcome
@@ -76,4 +76,10 @@ fn confirm(
             sink.found.push(judgement);
         }
     }
+}
+
+/// The step that sent a message, where it sends many: at which of them a device falls silent may differ.
+fn of_messages(name: Option<&str>) -> Option<&str> {
+    let is_number = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
+    name.map(|name| name.rsplit_once('.').filter(|(_, end)| is_number(end)).map_or(name, |it| it.0))
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::transcript::{Role, What};
 use mcp_hil_core::verdict::Outcome;
+use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check::Judge;
 use mcp_hil_scenario::Case;
 use rstest::rstest;
@@ -33,6 +35,18 @@ const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","
     &[]
 )]
 #[case::twice(&[PING, PONG, PONG], &["a/a jsonrpc.one-answer"])]
+#[case::in_another_envelope(
+    &[PING, r#"<< {"session_id":"s","type":"error","payload":{"jsonrpc":"2.0","id":7,"result":{}}}"#],
+    &["a/a envelope.answer-type"]
+)]
+#[case::in_no_envelope(
+    &[PING, r#"<< {"jsonrpc":"2.0","id":7,"result":{}}"#],
+    &["a/a envelope.type-string"]
+)]
+#[case::what_nobody_waits_for_in_another_envelope(
+    &[PING, PONG, r#"<< {"session_id":"s","type":"log","payload":{"jsonrpc":"2.0","id":7,"result":{}}}"#],
+    &[]
+)]
 #[case::id_as_string(
     &[PING, r#"< {"jsonrpc":"2.0","id":"7","result":{}}"#, "? 0", FENCE, FENCED],
     &["a/a ids.echo"]
@@ -460,6 +474,32 @@ fn a_session_is_named_in_all_messages_or_in_none(
         ]);
     }
     assert_eq!(play.end(), findings);
+}
+
+/// A device may give back the session that the request named, which is none.
+#[rstest]
+#[case::none(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":7,"method":"ping"}}"#, true)]
+#[case::no_text(
+    r#"{"session_id":null,"type":"mcp","payload":{"jsonrpc":"2.0","id":7,"method":"ping"}}"#,
+    true
+)]
+#[case::its_own(
+    r#"{"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"method":"ping"}}"#,
+    false
+)]
+fn who_names_no_session_gets_none_back(#[case] asked: &str, #[case] may: bool) {
+    let mut play = Play::new();
+    play.play(&[
+        r#"> 0 {"jsonrpc":"2.0","id":6,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":6,"result":{}}"#,
+    ]);
+    let sent = What::Sent { role: Role::Stimulus, frame: Frame::Text(asked.to_owned()) };
+    play.enter(Some("1"), sent);
+    play.play(&[
+        r#"<< {"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{}}}"#,
+    ]);
+    let found = play.end();
+    assert_eq!(!found.contains(&"a/a envelope.session-id".to_owned()), may, "{found:?}");
 }
 
 /// Who begins with bare JSON-RPC is told what that is; who forgets an envelope later is not.

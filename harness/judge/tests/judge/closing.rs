@@ -63,6 +63,31 @@ fn a_message_that_was_taken_is_no_reason_to_close() {
     assert!(is_accused(&mut play));
 }
 
+/// On such a text a connection has failed: it may end in any way, and a program with it. One that is killed has crashed.
+#[rstest]
+#[case::with_its_code(Some(1007), None, &[])]
+#[case::with_another(Some(1000), None, &[])]
+#[case::without_a_close_frame(None, None, &[])]
+#[case::with_the_program(None, Some("exited with code 1"), &["a/a session.redial"])]
+#[case::by_a_signal(None, Some("ended by signal 11 (SIGSEGV)"), &["a/a liveness.no-reset"])]
+fn text_that_is_not_utf_8_may_end_the_connection(
+    #[case] code: Option<u16>,
+    #[case] ended: Option<&str>,
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    let frame = Frame::NotUtf8(b"\xff".to_vec());
+    play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame });
+    play.enter(None, closed(code));
+    if let Some(how) = ended {
+        play.enter(None, What::Target { event: TargetEvent::Exited(how.to_owned()) });
+        play.enter(None, What::Target { event: TargetEvent::Started });
+    }
+    play.link_up();
+    play.play(&[PING, PONG]);
+    assert_eq!(play.end(), findings);
+}
+
 fn is_accused(play: &mut Play) -> bool {
     play.end().iter().any(|found| found == "a/a liveness.link-kept")
 }
