@@ -128,7 +128,7 @@ async fn handshake(
     if connect.client_id.is_empty() && !connect.clean_session {
         answer(&mut stream, ConnectReturnCode::BadClientId).await;
         let why = "an empty client id without a clean session (MQTT 3.1.1, 3.1.3.1)";
-        return Err(Rejection::version(why.to_owned()));
+        return Err(Rejection::other(why.to_owned()));
     }
     answer(&mut stream, ConnectReturnCode::Success).await;
     let (replaced, comes_again) = present.take_over(&connect.client_id);

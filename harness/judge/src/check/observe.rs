@@ -162,6 +162,7 @@ impl Judge {
     }
 
     fn target(&mut self, seq: u64, event: &TargetEvent) -> Seen {
+        let may_end = self.closings.may_end(self.link.transport());
         if matches!(event, TargetEvent::Started | TargetEvent::Exited(_)) {
             self.closings.stayed_away(&mut self.sink);
         }
@@ -179,7 +180,7 @@ impl Judge {
                     return Seen::Taken;
                 }
             }
-            TargetEvent::Exited(how) => self.exited(seq, how),
+            TargetEvent::Exited(how) => self.exited(seq, how, may_end),
             TargetEvent::Bench(_) | TargetEvent::Back(_) => {}
             TargetEvent::Trouble(what) => {
                 self.trouble.get_or_insert_with(|| Trouble::new(what, seq, false));
@@ -188,15 +189,13 @@ impl Judge {
         Seen::Other
     }
 
-    /// The process of the device ended.
-    fn exited(&mut self, seq: u64, how: &str) {
+    /// The process of the device ended, perhaps with a connection that has failed.
+    fn exited(&mut self, seq: u64, how: &str, may_end: bool) {
         if self.restarting {
             // It was told to restart, and whoever starts it again is not its own affair.
         } else if self.link.was_closed() && how == ENDED_WELL {
             // A program may end with its last conversation, in good order.
-        } else if self.link.was_dropped()
-            || self.closings.may_end(self.link.transport()) && how.starts_with("exited")
-        {
+        } else if self.link.was_dropped() || may_end && how.starts_with("exited") {
             self.sink.test(self.link.reconnects(), false, || {
                 evidence("the device reconnects", format!("its process {how}"), seq)
             });
