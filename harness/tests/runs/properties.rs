@@ -258,8 +258,8 @@ fn what_does_not_show_again_is_told_as_that() {
 
 #[rstest]
 #[case::as_a_panic("late-panic", &["properties/strings"], 41, "\\U0001f600")]
-#[case::after_the_last_input("late-exit", &["properties/strings"], 49, "${repeat:")]
-#[case::in_another_property("late-exit", &["properties/strings", "properties/pagination", "--cases=20"], 49, "${repeat:")]
+#[case::after_the_last_input("late-exit", &["properties/strings"], 48, "${repeat:")]
+#[case::in_another_property("late-exit", &["properties/strings", "properties/pagination", "--cases=20"], 48, "${repeat:")]
 #[case::whatever_it_was("silent-reset", &["properties/ids"], 28, "${good.method}")]
 fn an_end_that_comes_late_is_traced_to_its_cause(
     #[case] mutant: &str,
