@@ -43,6 +43,8 @@ pub(crate) struct Arrival {
 /// Follows the frames that arrive.
 #[derive(Debug, Default)]
 struct Watch {
+    /// First byte of the frame that is passing, or has passed last.
+    opening: u8,
     header: Vec<u8>,
     /// Payload bytes still to pass before the next header.
     payload_left: u64,
@@ -51,7 +53,7 @@ struct Watch {
     pinged: bool,
     /// Whether an empty fragment came since.
     emptied: bool,
-    /// Whether a read ended inside its header.
+    /// Whether a read ended inside one of its frames.
     split: bool,
     /// Control frames that came between fragments, and have no pong yet.
     inner_pings: usize,
@@ -95,6 +97,9 @@ impl Watch {
                 bytes = &bytes[passed..];
                 continue;
             }
+            if self.header.is_empty() {
+                self.opening = first;
+            }
             self.header.push(first);
             bytes = rest;
             if let Some((length, payload)) = frame_length(&self.header) {
@@ -103,17 +108,20 @@ impl Watch {
                 self.finish_header(payload == 0);
             }
         }
+        let is_cut = self.payload_left > 0 || !self.header.is_empty();
+        if !is_cut || is_control(self.opening) {
+            return;
+        }
         match self.messages.back_mut() {
-            Some(message) if self.payload_left > 0 => message.split = true,
-            _ => self.split |= !self.header.is_empty(),
+            Some(message) if self.payload_left > 0 && is_last(self.opening) => message.split = true,
+            _ => self.split = true,
         }
     }
 
     fn finish_header(&mut self, is_empty: bool) {
-        let (last, opcode) = (self.header[0] & 0x80 != 0, self.header[0] & 0x0F);
+        let last = is_last(self.opening);
         self.header.clear();
-        let is_control = opcode >= 0x8;
-        if is_control {
+        if is_control(self.opening) {
             self.pinged |= self.in_fragments;
             self.inner_pings += usize::from(self.in_fragments);
             return;
@@ -129,6 +137,15 @@ impl Watch {
         }
         self.in_fragments = !last;
     }
+}
+
+/// Whether the frame that begins with `opening` ends its message.
+fn is_last(opening: u8) -> bool {
+    opening & 0x80 != 0
+}
+
+fn is_control(opening: u8) -> bool {
+    opening & 0x08 != 0
 }
 
 /// Length of the header that `bytes` begin with and of the payload behind it, once the header is
@@ -223,18 +240,41 @@ mod tests {
 
     #[test]
     fn fragments_are_seen_across_control_frames_and_reads() {
-        let mut watch = Watch::default();
         let mut bytes = vec![0x01, 2, b'a', b'b', 0x89, 1, b'p', 0x80, 1, b'c', 0x81, 126, 1, 0];
         bytes.extend([b'x'; 256]);
         bytes.extend([0x82, 0]);
+        let (mut whole, mut bytewise) = (Watch::default(), Watch::default());
+        whole.feed(&bytes);
         for byte in bytes {
-            watch.feed(&[byte]);
+            bytewise.feed(&[byte]);
         }
         let plain = Arrival::default();
-        assert_eq!(
-            watch.messages,
-            [Arrival { fragmented: true, pinged: true, ..plain }, plain, plain]
-        );
+        let expected = [Arrival { fragmented: true, pinged: true, ..plain }, plain, plain];
+        assert_eq!(whole.messages, expected);
+        assert_eq!(bytewise.messages, expected.map(|arrival| Arrival { split: true, ..arrival }));
+    }
+
+    #[test]
+    fn a_message_is_split_where_a_read_ends_in_it() {
+        let mut watch = Watch::default();
+        // A cut ping; a text whose payload is cut; one beside whose fragments a ping is cut; one whose first fragment
+        // is cut; and one that comes whole.
+        let reads: [&[u8]; 9] = [
+            &[0x89],
+            &[2, b'p'],
+            &[b'q', 0x81, 2, b'a'],
+            &[b'b', 0x01, 1, b'c', 0x89, 1],
+            &[b'p', 0x80, 1, b'd'],
+            &[0x01, 2, b'e'],
+            &[b'f', 0x80, 0],
+            &[0x8A, 0],
+            &[0x81, 1, b'g'],
+        ];
+        for read in reads {
+            watch.feed(read);
+        }
+        let split: Vec<bool> = watch.messages.iter().map(|message| message.split).collect();
+        assert_eq!(split, [true, false, true, false]);
     }
 
     #[test]
