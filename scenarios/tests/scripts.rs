@@ -11,7 +11,9 @@ use regex::Regex;
 use serde_json::Value;
 
 /// Variables that the harness provides, and the capability that each needs.
-const DISCOVERED: [(&str, &str); 25] = [
+const DISCOVERED: [(&str, &str); 27] = [
+    ("step.up", "volume.step"),
+    ("step.down", "volume.step"),
     ("nullary.tool", "nullary"),
     ("integer.tool", "integer"),
     ("integer.argument", "integer"),

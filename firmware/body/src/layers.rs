@@ -59,6 +59,10 @@ impl Defect {
                 ends_at_reason: self.link.ends_at_reason || inner.link.ends_at_reason,
                 takes_any_text: self.link.takes_any_text || inner.link.takes_any_text,
                 wide_lengths: self.link.wide_lengths || inner.link.wide_lengths,
+                same_mask: self.link.same_mask || inner.link.same_mask,
+                odd_close_code: self.link.odd_close_code || inner.link.odd_close_code,
+                hostless: self.link.hostless || inner.link.hostless,
+                pathless: self.link.pathless || inner.link.pathless,
             },
             boot_ms: self.boot_ms + inner.boot_ms,
         }

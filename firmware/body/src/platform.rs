@@ -156,6 +156,14 @@ pub struct LinkOptions {
     pub takes_any_text: bool,
     /// Give the length of each frame in 16 bits, even where 7 are enough.
     pub wide_lengths: bool,
+    /// Mask all frames with the same key.
+    pub same_mask: bool,
+    /// Say in a Close frame that it has no code.
+    pub odd_close_code: bool,
+    /// Leave the header Host out of the handshake.
+    pub hostless: bool,
+    /// Ask for `/`, whatever the URL says.
+    pub pathless: bool,
 }
 
 /// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT

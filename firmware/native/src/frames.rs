@@ -8,6 +8,9 @@ use std::net::TcpStream;
 
 use reference_body::LinkOptions;
 
+/// The code that stands for none, and that no frame has (RFC 6455, section 7.4.1).
+const NO_STATUS: u16 = 1005;
+
 /// Opcodes of a Close frame and of a pong (RFC 6455 section 5.2).
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
@@ -24,6 +27,8 @@ pub(crate) struct FrameStream {
     tcp: TcpStream,
     /// What is wrong with the frames that are sent; nothing until the handshake is over.
     options: LinkOptions,
+    /// Whether the handshake, which is still to come, has no header Host.
+    hostless: bool,
     incoming: Option<Watch>,
 }
 
@@ -62,8 +67,9 @@ struct Watch {
 }
 
 impl FrameStream {
-    pub(crate) fn new(tcp: TcpStream) -> Self {
-        FrameStream { tcp, options: LinkOptions::default(), incoming: None }
+    /// The handshake comes first, with the header Host or without.
+    pub(crate) fn new(tcp: TcpStream, hostless: bool) -> Self {
+        FrameStream { tcp, hostless, options: LinkOptions::default(), incoming: None }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -183,6 +189,16 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
             sent[1] = MASKED | end as u8;
         }
     }
+    if opcode == CLOSE && options.odd_close_code && payload >= 2 {
+        for (at, byte) in NO_STATUS.to_be_bytes().into_iter().enumerate() {
+            sent[header + at] = byte ^ frame[header - 4 + at];
+        }
+    }
+    if options.same_mask && sent[1] & MASKED != 0 {
+        let mask: [u8; 4] = sent[header - 4..header].try_into().expect("four bytes");
+        sent[header..].iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+        sent[header - 4..header].fill(0);
+    }
     if options.wide_lengths && sent[1] & !MASKED < 126 {
         let length = sent[1] & !MASKED;
         sent.splice(1..2, [sent[1] & MASKED | 126, 0, length]);
@@ -202,10 +218,18 @@ impl Read for FrameStream {
 
 impl Write for FrameStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if std::mem::take(&mut self.hostless) {
+            // The library hands over the whole request.
+            let request = String::from_utf8_lossy(bytes);
+            let rest = request.split_inclusive("\r\n").filter(|line| !line.starts_with("Host:"));
+            self.tcp.write_all(rest.collect::<String>().as_bytes())?;
+            return Ok(bytes.len());
+        }
         let options = self.options;
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
         let pongs = pongs || options.drop_inner_pongs;
-        if !(pongs || options.cut_pongs || options.drop_closes || options.wide_lengths) {
+        let closes = options.drop_closes || options.odd_close_code;
+        if !(pongs || closes || options.cut_pongs || options.wide_lengths || options.same_mask) {
             return self.tcp.write(bytes);
         }
         // The library hands over whole frames, and each is taken whole: so `bytes` begins with one.
@@ -286,6 +310,9 @@ mod tests {
         let wide = LinkOptions { wide_lengths: true, ..LinkOptions::default() };
         let expected = [&[0x8A, 0x80 | 126, 0, 3], &pong[2..]].concat();
         assert_eq!(changed(wide), Some(expected));
+        let unmasked = LinkOptions { same_mask: true, ..LinkOptions::default() };
+        let expected = [0x8A, 0x83, 0, 0, 0, 0, b'a', 0, b'c'];
+        assert_eq!(changed(unmasked), Some(expected.to_vec()));
         let empty = LinkOptions { drop_empty_pongs: true, ..LinkOptions::default() };
         assert_eq!(changed(empty), Some(pong.to_vec()));
     }

@@ -44,6 +44,8 @@ impl Link {
         headers: &[(&str, String)],
         options: LinkOptions,
     ) -> Result<Link, i32> {
+        let end = url.match_indices('/').nth(2).filter(|_| options.pathless);
+        let url = end.map_or(url, |(at, _)| &url[..=at]);
         let mut request = url.into_client_request().map_err(|_| NO_SYSTEM_CODE)?;
         if request.uri().scheme_str() != Some("ws") {
             return Err(NO_SYSTEM_CODE);
@@ -62,7 +64,7 @@ impl Link {
             .write_buffer_size(BUFFER)
             .max_frame_size(Some(LARGEST_MESSAGE))
             .max_message_size(Some(LARGEST_MESSAGE));
-        let stream = FrameStream::new(tcp);
+        let stream = FrameStream::new(tcp, options.hostless);
         let handshake = client_with_config(request, stream, Some(config));
         let (mut socket, _) = handshake.map_err(|error| match error {
             HandshakeError::Failure(tungstenite::Error::Io(error)) => system_code(&error),

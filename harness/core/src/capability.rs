@@ -2,6 +2,8 @@
 //!
 //! Scenarios are selected by capability, never by the name of a device or board.
 
+mod permission;
+mod told;
 mod untouched;
 
 use std::collections::BTreeSet;
@@ -12,6 +14,10 @@ use serde_json::{Map, Value};
 use crate::bounds::{bounds, is_narrowed};
 use crate::wire::as_integer;
 
+pub use permission::{
+    HARMLESS, Permission, Trust, family, is_harmless, is_restart, is_setting, only_reads,
+};
+pub use told::{Pair, Told, pairs};
 pub use untouched::untouched;
 
 /// The tool that tells a device's state.
@@ -30,7 +36,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 50] = [
+pub const ALL: [&str; 51] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -59,6 +65,7 @@ pub const ALL: [&str; 50] = [
     "boolean",
     "string",
     "default",
+    "told",
     "console",
     "console.boot",
     "console.mcp",
@@ -84,7 +91,7 @@ pub const ALL: [&str; 50] = [
 ];
 
 /// Names of all variables that a look at a device may bring.
-pub const VARIABLES: [&str; 34] = [
+pub const VARIABLES: [&str; 36] = [
     "nullary.tool",
     "boolean.tool",
     "boolean.argument",
@@ -113,6 +120,8 @@ pub const VARIABLES: [&str; 34] = [
     "lamp.on",
     "lamp.off",
     "lamp.state",
+    "step.up",
+    "step.down",
     "vision.url",
     "vision.token",
     "vision.other_token",
@@ -133,6 +142,9 @@ pub struct Facts {
     pub tools: Vec<String>,
     /// Names of the tools that only `withUserTools` shows.
     pub user_tools: Vec<String>,
+    /// Which tools tell what others have set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
 }
 
 /// What a look at the device has shown.
@@ -156,76 +168,6 @@ pub struct Surface {
     pub redial: bool,
 }
 
-/// Which tools may be called with valid arguments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Trust {
-    /// Only tools that are known to be harmless on every device of the family.
-    #[default]
-    WellKnown,
-    /// Also tools that set, read, show or play something by their name: the device is a program on this host.
-    Simulated,
-}
-
-/// Which tools of a device may be called with valid arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Permission {
-    /// What names may tell.
-    pub trust: Trust,
-    /// Tools that are harmless whatever their names; `*` stands for any characters, as in the next.
-    pub allow: Vec<String>,
-    /// Tools that are never called, whatever their names.
-    pub deny: Vec<String>,
-}
-
-impl Permission {
-    /// Whether a tool may be called.
-    pub fn allows(&self, name: &str) -> bool {
-        !self.denies(name) && (self.names(name) || is_harmless(name, self.trust))
-    }
-
-    /// Whether somebody has said of a tool that it may be called.
-    fn names(&self, name: &str) -> bool {
-        self.allow.iter().any(|pattern| fits(name, pattern))
-    }
-
-    /// Whether the device may be told to restart. There are two ways, a tool (`self.reboot`) and the
-    /// message of type `system` with the command `reboot` (`system.reboot`): who denies one wants a device
-    /// that is not restarted, so it stands for both.
-    pub fn restarts(&self) -> bool {
-        !self.deny.iter().any(|name| is_restart(name))
-    }
-
-    /// Whether somebody has said of a tool that it must not be called.
-    pub fn denies(&self, name: &str) -> bool {
-        self.deny.iter().any(|pattern| fits(name, pattern))
-    }
-}
-
-impl From<Trust> for Permission {
-    fn from(trust: Trust) -> Self {
-        Self { trust, ..Self::default() }
-    }
-}
-
-/// Tools of the family that read or set one harmless value (device-protocol 7).
-pub const HARMLESS: [&str; 15] = [
-    STATUS_TOOL,
-    "self.get_system_info",
-    "self.screen.get_info",
-    SET_VOLUME,
-    "self.audio_speaker.volume_up",
-    "self.audio_speaker.volume_down",
-    "self.audio_speaker.mute",
-    "self.audio_speaker.unmute",
-    "self.screen.set_brightness",
-    "self.screen.set_theme",
-    "self.lamp.get_state",
-    "self.battery.get_level",
-    "self.led_strip.get_brightness",
-    "self.lamp.turn_on",
-    "self.lamp.turn_off",
-];
-
 /// Variables with the tools that change a setting, and the capability that they need. Scenarios use them where a
 /// device need not have the setting: a step whose variable has no value is left out.
 const SETTERS: [(&str, &str, &str); 5] = [
@@ -235,109 +177,6 @@ const SETTERS: [(&str, &str, &str); 5] = [
     ("mute.tool", "mute", "self.audio_speaker.mute"),
     ("unmute.tool", "mute", "self.audio_speaker.unmute"),
 ];
-
-/// Words in names of tools that restart, upgrade, re-provision, move or cost something
-/// (device-protocol 4.7).
-const HARMFUL: [&str; 42] = [
-    "reboot",
-    "restart",
-    "upgrade",
-    "firmware",
-    "ota",
-    "url",
-    "wifi",
-    "network",
-    "provision",
-    "reset",
-    "factory",
-    "aec",
-    "talk",
-    "switch",
-    "trim",
-    "trims",
-    "servo",
-    "move",
-    "walk",
-    "action",
-    "dog",
-    "otto",
-    "electron",
-    "edarobot",
-    "robot",
-    "chassis",
-    "motor",
-    "shutdown",
-    "sleep",
-    "power",
-    "photo",
-    "camera",
-    "snapshot",
-    "delete",
-    "lock",
-    "update",
-    "install",
-    "erase",
-    "format",
-    "dial",
-    "pay",
-    "buy",
-];
-
-/// First words of short names of tools that show, play, tell or keep something, and may refuse what their schema
-/// allows.
-const SHOWING: [&str; 19] = [
-    "show", "display", "clear", "play", "stop", "pause", "resume", "read", "list", "recall",
-    "find", "search", "check", "query", "count", "say", "echo", "store", "save",
-];
-
-/// Whether a name is that of a tool that restarts the device, or of the message that does
-/// (`system.reboot`).
-pub fn is_restart(name: &str) -> bool {
-    ["reboot", "restart"].contains(&name.rsplit('.').next().unwrap_or(name))
-}
-
-/// What comes before the last dot of a tool's name: what the tool belongs to.
-pub fn family(tool: &str) -> Option<&str> {
-    tool.rsplit_once('.').map(|(family, _)| family)
-}
-
-/// Whether a call of a tool changes nothing, judged by its name.
-pub fn only_reads(tool: &str) -> bool {
-    let short = tool.rsplit('.').next().unwrap_or(tool);
-    tool == STATUS_TOOL || short.starts_with("get_")
-}
-
-/// Whether a tool may be called with valid arguments, judged by its name.
-pub fn is_harmless(name: &str, trust: Trust) -> bool {
-    HARMLESS.contains(&name)
-        || (trust == Trust::Simulated
-            && !name.to_lowercase().split(['.', '_', '-']).any(|word| HARMFUL.contains(&word))
-            && (is_setting(name)
-                || short(name).split('_').next().is_some_and(|verb| SHOWING.contains(&verb))))
-}
-
-/// Whether a tool reads or sets a value, judged by its name: what its schema allows is a value that it takes.
-pub fn is_setting(name: &str) -> bool {
-    let short = short(name);
-    HARMLESS.contains(&name)
-        || short.starts_with("get_")
-        || short.starts_with("set_")
-        || ["turn_on", "turn_off"].contains(&short)
-}
-
-fn short(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
-}
-
-/// Whether a name fits a pattern, in which `*` stands for any characters.
-fn fits(name: &str, pattern: &str) -> bool {
-    let Some((before, behind)) = pattern.split_once('*') else {
-        return name == pattern;
-    };
-    name.strip_prefix(before).is_some_and(|rest| {
-        (0..=rest.len()).any(|at| rest.is_char_boundary(at) && fits(&rest[at..], behind))
-    })
-}
 
 /// Works out capabilities and variables from what the device has shown.
 pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
@@ -362,8 +201,16 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         has(setter) && !schema.is_some_and(is_narrowed)
     };
     let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
-    let is_elsewhere = !reads("/audio_speaker")
-        && surface.status.as_ref().is_some_and(|status| tells_volume(status, false));
+    // A status of another form tells the level in a place of its own, or not at all.
+    let is_elsewhere = surface.status.is_some() && !SECTIONS.iter().any(|section| reads(section));
+    let steps = [
+        ("step.up", "self.audio_speaker.volume_up", 1),
+        ("step.down", "self.audio_speaker.volume_down", -1),
+    ]
+    .map(|(variable, tool, sign)| {
+        let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
+        Some((variable, Value::from(STEPPED_FROM + sign * step)))
+    });
     let claims = [
         ("tools", !facts.tools.is_empty()),
         ("pages", surface.first_cursor.is_some()),
@@ -375,10 +222,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         ("volume.required", volume && requires(&surface.tools, SET_VOLUME, "volume")),
         ("volume.told", has(SET_VOLUME) && !is_elsewhere),
         ("volume.elsewhere", has(SET_VOLUME) && is_elsewhere),
-        (
-            "volume.step",
-            volume && has("self.audio_speaker.volume_up") && has("self.audio_speaker.volume_down"),
-        ),
+        ("volume.step", steps.iter().all(Option::is_some)),
         ("mute", volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute")),
         ("brightness", sets("self.screen.set_brightness") && reads("/screen/brightness")),
         ("theme", has("self.screen.set_theme") && reads("/screen/theme")),
@@ -399,6 +243,9 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     }
     if let Some(level) = surface.status.as_ref().and_then(|s| s.pointer("/audio_speaker/volume")) {
         facts.variables.insert("status.volume".into(), level.clone());
+    }
+    for (variable, value) in steps.into_iter().flatten() {
+        facts.variables.insert(variable.into(), value);
     }
     for (variable, capability, tool) in SETTERS {
         if facts.capabilities.contains(capability) {
@@ -422,13 +269,30 @@ fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
     required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == argument))
 }
 
-/// Whether a part of the status has a level from 0 to 100 under a name with `volume`, its own or that of what it is in.
-fn tells_volume(part: &Value, is_named: bool) -> bool {
-    match part {
-        Value::Object(members) => members.iter().any(|(name, inner)| {
-            tells_volume(inner, is_named || name.to_ascii_lowercase().contains("volume"))
-        }),
-        level => is_named && level.as_i64().is_some_and(|level| (0..=100).contains(&level)),
+/// What the family's status has, any part of which a device may be without (device-protocol 4.6).
+const SECTIONS: [&str; 4] = ["/audio_speaker", "/screen", "/battery", "/network"];
+
+/// The level from which scenarios step without an argument.
+const STEPPED_FROM: i64 = 40;
+
+/// Steps that scenarios ask for.
+const STEPS: [i64; 2] = [1, 20];
+
+/// By how much a tool steps that is called without its argument `step`: by the default of its schema, or else by 10.
+/// Nothing where it has no such argument, or the schema forbids the steps of the scenarios.
+fn step_without_argument(tools: &[Value], tool: &str) -> Option<i64> {
+    let is_it = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
+    let step = tools.iter().find(is_it)?.pointer("/inputSchema/properties/step")?;
+    let [least, greatest] = bounds(step);
+    let takes = |by: &i64| {
+        least.is_none_or(|least| least <= *by) && greatest.is_none_or(|most| *by <= most)
+    };
+    if is_narrowed(step) || !STEPS.iter().all(takes) {
+        return None;
+    }
+    match step.get("default") {
+        None => Some(10),
+        Some(default) => as_integer(default).filter(|step| (1..=STEPPED_FROM).contains(step)),
     }
 }
 
@@ -641,37 +505,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_allowed_and_denied_by_pattern() {
-        let permission = Permission {
-            allow: vec!["self.fan.*".into(), "*.blink".into()],
-            deny: vec!["self.*.set_speed".into()],
-            ..Permission::default()
-        };
-        for name in ["self.fan.turn", "self.fan.", "self.led.blink"] {
-            assert!(permission.allows(name), "{name}");
-        }
-        for name in ["self.fan", "self.fan.set_speed", "self.led.blinks", "xself.fan.turn"] {
-            assert!(!permission.allows(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
+    fn unknown_tools_are_used_in_simulations_only() {
         assert!(!discover(&surface(), &Trust::WellKnown.into()).capabilities.contains("boolean"));
         assert!(discover(&surface(), &Trust::Simulated.into()).capabilities.contains("boolean"));
-        let harmful = ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"];
-        for name in
-            harmful.into_iter().chain(["self.system.check_update", "self.shop.list_and_pay"])
-        {
-            assert!(!is_harmless(name, Trust::Simulated), "{name}");
-        }
-        for name in ["self.memory.recall", "self.sensor.read", "self.notes.save_note"] {
-            assert!(is_harmless(name, Trust::Simulated), "{name}");
-            assert!(!is_harmless(name, Trust::WellKnown), "{name}");
-        }
-        assert!(is_harmless("self.screen.set_auto_rotate", Trust::Simulated));
-        assert!(is_harmless("self.screen.show_message", Trust::Simulated));
-        assert!(!is_harmless("self.screen.show_message", Trust::WellKnown));
-        assert!(!is_harmless("self.screen.showcase", Trust::Simulated));
     }
 }

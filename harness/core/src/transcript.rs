@@ -341,6 +341,17 @@ pub enum Mark {
         answered: bool,
         /// How the connection ended, in words.
         how: String,
+        /// The code of the device's Close frame.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+    },
+    /// The masks of the device's WebSocket frames on a connection that ends.
+    Masks {
+        /// How many frames had one.
+        frames: u32,
+        /// The key that all of them had, in hex.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// A step could not be carried out.
     Skipped {

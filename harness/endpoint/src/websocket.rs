@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use mcp_hil_core::limits::MAX_MESSAGE_BYTES;
+use mcp_hil_core::wire::WEBSOCKET_PATH;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async_with_config,
@@ -59,7 +60,7 @@ impl WebSocketEndpoint {
 
     /// The URL that a device is told to dial.
     pub fn url(&self) -> String {
-        format!("ws://{}/xiaozhi/v1/", self.acceptor.public_address())
+        format!("ws://{}{WEBSOCKET_PATH}", self.acceptor.public_address())
     }
 
     pub(super) fn acceptor(&mut self) -> &mut Acceptor {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use mcp_hil_core::bounds::bounds;
-use mcp_hil_core::capability::{Facts, Permission, family, only_reads};
+use mcp_hil_core::capability::{Facts, Permission, Told, family, only_reads};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -116,6 +116,11 @@ impl Context {
         self.tools.iter().find(tells).map(|one| one.name.as_str())
     }
 
+    /// What another tool was seen to tell of what this one sets.
+    pub(crate) fn told(&self, tool: &str) -> Option<&Told> {
+        self.facts.told.iter().find(|told| told.tool == tool)
+    }
+
     /// Names of all tools, callable or not.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let listed = self.facts.tools.iter().chain(&self.facts.user_tools);
@@ -125,6 +130,12 @@ impl Context {
     /// The cursor of the second page, where there is one.
     pub(crate) fn second_cursor(&self) -> Option<&str> {
         self.facts.variables.get("cursor.second")?.as_str()
+    }
+
+    /// Whether steps of the level whose size is left out are steps by ten.
+    pub(crate) fn steps_by_ten(&self) -> bool {
+        let level = |name: &str| self.facts.variables.get(name).and_then(Value::as_i64);
+        level("step.up") == Some(50) && level("step.down") == Some(30)
     }
 
     /// The level that the device had before the run.

@@ -31,6 +31,7 @@ mod state;
 mod steps;
 mod strings;
 mod texts;
+mod told;
 mod tool_names;
 
 pub use context::Context;

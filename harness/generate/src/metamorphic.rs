@@ -15,6 +15,7 @@ use crate::json::{ID, any_order, blanks, request, spelled};
 use crate::parts::Parts;
 use crate::steps::StepExt as _;
 use crate::steps::{self, NO_METHOD, put_back};
+use crate::told::{Readback, readbacks};
 use crate::tool_names::{NO_TOOL, SET_VOLUME};
 use mcp_hil_scenario::Step;
 
@@ -25,7 +26,7 @@ type Op = Vec<Step>;
 const MOST_STEPS: usize = 19;
 
 /// What is compared of two answers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Same {
     /// The tools of a list.
     Tools,
@@ -33,8 +34,21 @@ enum Same {
     Success,
     /// That both fail, and under which code.
     UserError,
-    /// That both succeed, and set this level.
-    Level(i64),
+    /// That both succeed, and what a reading shows there after each.
+    Shown(Box<Shown>),
+}
+
+/// What shows that a call took effect.
+#[derive(Debug, Clone)]
+struct Shown {
+    /// The reading after the plain call, with what is expected there.
+    plain: Step,
+    /// A call between the two, which sets something else.
+    other: Step,
+    /// The reading after the second call.
+    reading: Step,
+    /// Where the reading is compared.
+    places: Vec<String>,
 }
 
 /// Order of members, which characters are escaped, what stands between tokens.
@@ -64,10 +78,10 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Op> {
         .enumerate()
         .flat_map(|request| spellings.iter().map(move |spelling| (request, spelling)))
         .map(|((number, (message, same)), (requirement, spelling))| {
-            let (message, same, requirement) = (message.clone(), *same, *requirement);
+            let (message, same, requirement) = (message.clone(), same.clone(), *requirement);
             (spelling.clone(), any::<bool>())
                 .prop_map(move |(spelling, whole)| {
-                    twice(&message, number, same, requirement, spelling, whole)
+                    twice(&message, number, &same, requirement, spelling, whole)
                 })
                 .boxed()
         })
@@ -101,13 +115,18 @@ fn requests(context: &Context) -> Vec<(Value, Same)> {
         (request("tools/list", json!({"cursor": "", "withUserTools": true})), Same::Tools),
     ];
     if context.has_volume() {
-        all.insert(1, (call(SET_VOLUME, json!({"volume": 63})), Same::Level(63)));
+        all.insert(1, (call(SET_VOLUME, json!({"volume": 63})), level(63)));
         all.push((call(SET_VOLUME, json!({"volume": 101})), Same::UserError));
         all.push((call(SET_VOLUME, json!({"level": 50})), Same::UserError));
     }
     if context.can("tools") {
         all.insert(1, (call(NO_TOOL, json!({"volume": 1})), Same::UserError));
     }
+    all.extend(readbacks(context).map(|(tool, told)| {
+        let Readback { arguments, other, reading, places } = told;
+        let shown = Shown { plain: reading.clone(), other, reading, places };
+        (call(tool, arguments), Same::Shown(Box::new(shown)))
+    }));
     all.extend(several(context).map(|(tool, arguments)| (call(tool, arguments), Same::Success)));
     let mut readers = context.tools().iter();
     let reader = readers.find(|tool| tool.arguments.is_empty() && tool.name.contains(".get_"));
@@ -115,6 +134,17 @@ fn requests(context: &Context) -> Vec<(Value, Same)> {
         all.push((call(&tool.name, json!({})), Same::Success));
     }
     all
+}
+
+/// The level in the status, which must be this one.
+fn level(level: i64) -> Same {
+    const SHOWN: &str = "/json/audio_speaker/volume";
+    Same::Shown(Box::new(Shown {
+        plain: steps::status().shows(Id::VolumeSet, SHOWN, level.into()),
+        other: steps::call(SET_VOLUME, json!({"volume": 40})),
+        reading: steps::status(),
+        places: vec![SHOWN.to_owned()],
+    }))
 }
 
 /// A tool that sets or reads something by several arguments, with good values for all of them: taken by their places
@@ -153,7 +183,7 @@ fn takes(kind: &Kind, value: &Value) -> bool {
 fn twice(
     message: &Value,
     number: usize,
-    same: Same,
+    same: &Same,
     requirement: Id,
     spelling: Spelling,
     whole: bool,
@@ -180,13 +210,14 @@ fn twice(
             let second = second.if_error(requirement, json!({"code": kept("code")}));
             vec![first, second]
         }
-        Same::Level(level) => {
-            const SHOWN: &str = "/json/audio_speaker/volume";
-            let mut plain = steps::status().shows(Id::VolumeSet, SHOWN, level.into());
-            plain.bind.insert(name("level"), SHOWN.into());
-            let other = steps::call(SET_VOLUME, json!({"volume": 40}));
-            let shown = steps::status().shows_as_bound(requirement, SHOWN, kept("level"));
-            vec![first, plain, other, second, shown]
+        Same::Shown(shown) => {
+            let Shown { mut plain, other, mut reading, places } = Shown::clone(shown);
+            for (nth, place) in places.iter().enumerate() {
+                let what = format!("shown{nth}-");
+                plain.bind.insert(name(&what), place.clone());
+                reading = reading.shows_as_bound(requirement, place, kept(&what));
+            }
+            vec![first, plain, other, second, reading]
         }
     }
 }

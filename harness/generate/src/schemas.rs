@@ -12,7 +12,12 @@ use crate::arguments::{
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
 use crate::steps::{call, put_back, request};
+use crate::told;
 use mcp_hil_scenario::{Answer, Step};
+
+/// What a message says of a tool that is not known, or of its arguments.
+const UNKNOWN: &str =
+    "(?i)unknown|not found|no such|not exist|unsupported|invalid|missing|required|argument|param";
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     let inputs = inputs(context);
@@ -74,10 +79,12 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             ops.extend(values.first().map(|value| refuse(&value.to_string())));
         }
     }
+    ops.extend(told::integers(context, tool));
     ops.extend(with_defaults(context, tool));
     if tool.arguments.is_empty() && context.can("nullary") {
         // It may fail for any reason but these: the list has told that it is there, and takes nothing.
-        let unknown = json!({"code": {"$not": {"$in": [-32601, -32602]}}});
+        let unknown =
+            json!({"$not": {"code": {"$in": [-32601, -32602]}, "message": {"$match": UNKNOWN}}});
         let known = call(&tool.name, json!({}))
             .answer(Id::CallSuccess, Answer::Any)
             .if_error(Id::ListListedKnown, unknown);

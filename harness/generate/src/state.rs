@@ -90,7 +90,7 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
     let mut nameless =
         vec![(SET_VOLUME, json!({"volume": 65})), (SET_VOLUME, json!({"volume": 0}))];
     if can_step(context) {
-        kinds.extend(level_steps(greatest_step(context)));
+        kinds.extend(level_steps(greatest_step(context), context.steps_by_ten()));
         nameless.extend([(UP, json!({"step": 10})), (DOWN, json!({}))]);
     }
     if mutes {
@@ -125,9 +125,12 @@ fn kinds(context: &Context) -> Vec<BoxedStrategy<Vec<Command>>> {
     kinds
 }
 
-/// Steps up and down: between the bounds, to them and beyond, and by odd numbers.
-fn level_steps(greatest: i64) -> [BoxedStrategy<Vec<Command>>; 5] {
-    let by = move || proptest::option::of(prop_oneof![1..=greatest.min(10), 1..=greatest]);
+/// Steps up and down: between the bounds, to them and beyond, and by odd numbers; also by none, where that is ten.
+fn level_steps(greatest: i64, by_ten: bool) -> [BoxedStrategy<Vec<Command>>; 5] {
+    let by = move || {
+        let by = proptest::option::of(prop_oneof![1..=greatest.min(10), 1..=greatest]);
+        by.prop_map(move |by| by.or((!by_ten).then_some(1)))
+    };
     // To the bound exactly, and beyond it.
     let up = (1..=greatest, 0..=3_i64).prop_map(move |(by, more)| {
         vec![Command::Set(100 - by), Command::Up(Some((by + more * 5).min(greatest)))]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use mcp_hil_core::capability::{Facts, Permission, Surface, Trust, discover};
+use mcp_hil_core::capability::{Facts, Permission, Surface, Told, Trust, discover};
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::wire::narrows_to;
 use mcp_hil_scenario::{Action, Case, Expect, GivenIds, Outgoing, Step, exchanges, write};
@@ -78,8 +78,44 @@ fn ground_to_redial(permission: &Permission) -> Context {
         redial: true,
         ..Surface::default()
     };
-    let facts = discover(&surface, permission);
+    let mut facts = discover(&surface, permission);
+    facts.capabilities.insert("told".to_owned());
+    facts.told.push(Told {
+        tool: "self.led.set_color".to_owned(),
+        reader: "self.lamp.get_state".to_owned(),
+        places: ["red", "green"].map(|name| (name.to_owned(), format!("/json/{name}"))).into(),
+    });
     Context::new(&facts, &tools, permission)
+}
+
+/// What smaller integers make of a number, as far as it is not another that may well be told.
+#[test]
+fn what_another_tool_tells_is_read() {
+    let level = json!({"type": "integer", "minimum": -200, "maximum": 300});
+    let properties = json!({"level": level});
+    let tools = [
+        tool("self.x.set_level", properties, &["level"]),
+        tool("self.x.get_level", json!({}), &[]),
+    ];
+    let told = Told {
+        tool: "self.x.set_level".to_owned(),
+        reader: "self.x.get_level".to_owned(),
+        places: [("level".to_owned(), "/json".to_owned())].into(),
+    };
+    let facts = Facts { told: vec![told], ..Facts::default() };
+    let context = Context::new(&facts, &tools, &permission(Trust::Simulated));
+    let ops = told::integers(&context, &context.tools()[0]);
+    let read = |op: &Vec<Step>| {
+        let (at, matcher) = &op[1].expect[0].parts[0];
+        assert_eq!(at, "/json");
+        matcher.pattern()["$not"]["$in"].clone()
+    };
+    let wrong: Vec<Value> = ops.iter().map(read).collect();
+    assert_eq!(wrong.len(), 5, "{wrong:?}");
+    assert_eq!(wrong[0], json!([127, 129, 65_407, 4_294_967_167_i64]), "-129");
+    assert_eq!(wrong[3], json!([-56]), "200; -200 is an end");
+    assert_eq!(wrong[4], json!([-300, 44]), "300");
+    assert!(told::integers(&Context::default(), &context.tools()[0]).is_empty());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Names of tools.
 
-pub(crate) const SET_VOLUME: &str = "self.audio_speaker.set_volume";
+pub(crate) use mcp_hil_core::capability::SET_VOLUME;
+
 pub(crate) const UP: &str = "self.audio_speaker.volume_up";
 pub(crate) const DOWN: &str = "self.audio_speaker.volume_down";
 pub(crate) const MUTE: &str = "self.audio_speaker.mute";

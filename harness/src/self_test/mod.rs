@@ -66,7 +66,7 @@ const SLOW_AT_ONCE: usize = 2;
 
 /// How many trials at a time. They wait more than they work.
 fn jobs(args: &SelfTestArgs) -> usize {
-    let default = || 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let default = || 3 * std::thread::available_parallelism().map_or(1, usize::from);
     args.jobs.map_or_else(default, usize::from)
 }
 

@@ -84,17 +84,19 @@ fn own_crate() -> PathBuf {
         "mcp-hil-scenarios",
         "mcp-hil-testing",
     ];
-    let as_here: String = packages
-        .iter()
-        .map(|name| format!("[profile.dev.package.{name}]\nopt-level = 0\ndebug = false\n"))
-        .collect();
+    // Libraries are built as here, so that most are built already; this project's own packages soon.
+    let workspace = std::fs::read_to_string(harness.join("../Cargo.toml")).unwrap();
+    let profile = workspace.find("[profile.dev]").expect("how tests are built");
+    let libraries = workspace[profile..].lines().filter(|line| !line.starts_with("mcp-hil-"));
+    let own = packages.iter().map(|name| format!("{name} = {{ opt-level = 0, debug = false }}"));
+    let profile: Vec<String> = libraries.map(str::to_owned).chain(own).collect();
     let manifest = format!(
         "[package]\nname = \"own-crate\"\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
          [dev-dependencies]\nmcp-hil-testing = {{ path = \"{}/testing\" }}\n\
          rstest = {{ version = \"0.28\", default-features = false }}\nserde_json = \"1\"\n\n\
-         [workspace]\n\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n[profile.dev.package.\"*\"]\nopt-level = 1\n{as_here}",
-        harness.display()
+         [workspace]\n\n{}\n",
+        harness.display(),
+        profile.join("\n")
     );
     write(&place.join("Cargo.toml"), &manifest);
     write(&place.join("src/lib.rs"), "");

@@ -103,7 +103,7 @@ fn a_close_frame_that_nobody_answers_is_found_and_the_device_comes_back() {
     assert_eq!(case(&report, "robustness/binary-v2")["verdict"], "pass");
     let ends = transcript(&place, "session/server-close");
     let closed = ends.iter().find_map(|entry| match &entry.what {
-        What::Mark { mark: Mark::Closed { answered, how } } => Some((*answered, how.clone())),
+        What::Mark { mark: Mark::Closed { answered, how, .. } } => Some((*answered, how.clone())),
         _ => None,
     });
     let (answered, how) = closed.expect("how it was closed");

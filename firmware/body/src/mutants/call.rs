@@ -6,6 +6,12 @@ use crate::chance::Chance;
 use crate::rows::prelude::*;
 
 pub(super) const MUTANTS: &[Row] = rows! {
+    "failure-in-text": "A call that is refused for its arguments is a result whose text says so."
+        => tool("self.audio_speaker.set_volume").answer(|payload| {
+            if payload.get("error").is_some() {
+                *payload = success(&payload["id"], r#"{"success":false,"error":"no"}"#);
+            }
+        });
     "call-content-object": "The content of results is one item instead of an array."
         => results(|result| result["content"] = result["content"][0].take());
     "call-content-missing": "Results have a member `text` instead of content."

@@ -52,6 +52,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => added_header("Sec-WebSocket-Version", "8");
     "handshake-upgrade-misspelt": "The handshake asks for an upgrade to `websockets`."
         => added_header("Upgrade", "websockets");
+    "handshake-host-missing": "The handshake has no header Host." => link(|options| options.hostless = true);
+    "handshake-path-lost": "The handshake asks for `/`, whatever path the URL has."
+        => link(|options| options.pathless = true);
     "handshake-key-short": "The key of the handshake is 8 bytes."
         => added_header("Sec-WebSocket-Key", "bWNwLWhpbCE=");
     "header-authorization-missing": "The handshake carries no token."

@@ -154,6 +154,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "frame-length-wide":
         "The length of a frame is given in 16 bits even where 7 are enough, which RFC 6455 forbids."
         => link(|options| options.wide_lengths = true);
+    "frame-mask-constant": "All frames have the same mask." => link(|options| options.same_mask = true);
+    "close-code-of-none": "A Close frame is answered with the code that stands for none."
+        => link(|options| options.odd_close_code = true);
 };
 
 /// Does something instead of giving the answer of this number, once.

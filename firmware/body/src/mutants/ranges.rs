@@ -24,8 +24,32 @@ pub(super) const TEXTS: &[Row] = rows! {
     "text-astral-lost": "Characters beyond U+FFFF become question marks."
         => shown(|text| *text = text.chars().map(|c| if c > '\u{ffff}' { '?' } else { c }).collect());
     "alarm-refused-in-part": "An alarm is stored argument by argument, also if a later one is refused."
-        => alarm([true, false]);
-    "alarm-refused-and-stored": "What is refused of an alarm is stored." => alarm([false, true]);
+        => alarm(storing([true, false]));
+    "alarm-refused-and-stored": "What is refused of an alarm is stored." => alarm(storing([false, true]));
+    "alarm-sign-lost": "The sign of an alarm's offset is lost."
+        => alarm(|cause, is_done, kept| {
+            storing([false, false])(cause, is_done, kept);
+            kept[1].1 = kept[1].1.abs();
+        });
+    "alarm-by-place": "The arguments of an alarm are taken by their places."
+        => alarm(|cause, is_done, kept| {
+            let arguments = cause.params()["arguments"].as_object();
+            let values = arguments.into_iter().flatten().filter_map(|(_, value)| value.as_i64());
+            for ((_, kept), value) in kept.iter_mut().zip(values).filter(|_| is_done) {
+                *kept = value;
+            }
+        });
+    "note-escapes-kept": "A note is kept as it was spelled, with its escapes."
+        => notes(texts_as(|text| {
+            let mut envelope: Value = serde_json::from_str(text).unwrap_or_default();
+            if let Some(Value::String(note)) = envelope.pointer_mut("/payload/params/arguments/text")
+                && note.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                && !text.contains(note.as_str())
+            {
+                note.insert_str(0, "\\u00");
+                *text = envelope.to_string();
+            }
+        }));
     "note-latin1": "A note keeps characters up to U+00FF; the others become question marks."
         => noted(|text| *text = text.chars().map(|c| if c > '\u{ff}' { '?' } else { c }).collect());
     "note-lines-joined": "A note is kept in one line." => noted(|text| *text = text.replace('\n', " "));

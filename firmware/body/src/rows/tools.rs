@@ -4,7 +4,7 @@ use reference_device::{Property, Tool};
 use serde_json::Value;
 
 use crate::defect::Defect;
-use crate::hooks::Flow;
+use crate::hooks::{Flow, Request};
 use crate::prelude::*;
 use crate::rows::edit::defect;
 use crate::rows::select::tool;
@@ -72,12 +72,16 @@ const NOTES: &[Tool] = &[
 
 /// Changes the note that is told.
 pub(crate) fn noted(mut change: impl FnMut(&mut String) + 'static) -> Defect {
-    let told = tool("self.notes.get_note").result(move |result| {
+    notes(tool("self.notes.get_note").result(move |result| {
         if let Some(Value::String(text)) = result.pointer_mut("/content/0/text") {
             change(text);
         }
-    });
-    with_tools(told, NOTES)
+    }))
+}
+
+/// Adds a note that one tool keeps and another one tells.
+pub(crate) fn notes(layer: Defect) -> Defect {
+    with_tools(layer, NOTES)
 }
 
 const SET_ALARM: &str = "self.alarm.set_alarm";
@@ -102,8 +106,12 @@ const ALARM: &[Tool] = &[
     },
 ];
 
-/// An alarm that one tool sets and another one tells. `stores` says which of the two arguments a call stores that is refused.
-pub(crate) fn alarm(stores: [bool; 2]) -> Defect {
+/// Hour and offset of an alarm.
+pub(crate) type Alarm = [(&'static str, i64); 2];
+
+/// An alarm that one tool sets and another one tells. What a call leaves in it, `keep` says; it is told whether the call
+/// was accepted.
+pub(crate) fn alarm(mut keep: impl FnMut(&Request, bool, &mut Alarm) + 'static) -> Defect {
     let mut kept = [("hour", 7), ("offset", 0)];
     let layer = defect().on_answer(move |cause, payload, _| {
         if cause.tool() == GET_ALARM {
@@ -113,16 +121,22 @@ pub(crate) fn alarm(stores: [bool; 2]) -> Defect {
                 *told = text.into();
             }
         } else if cause.tool() == SET_ALARM {
-            let is_done = payload.get("error").is_none();
-            for ((name, value), stores) in kept.iter_mut().zip(stores) {
-                if let Some(new) = cause.argument(name).as_i64().filter(|_| is_done || stores) {
-                    *value = new;
-                }
-            }
+            keep(cause, payload.get("error").is_none(), &mut kept);
         }
         Flow::Pass
     });
     with_tools(layer, ALARM)
+}
+
+/// Keeps what is accepted of an alarm, and of the two arguments those that are stored even if the call is refused.
+pub(crate) fn storing(stores: [bool; 2]) -> impl FnMut(&Request, bool, &mut Alarm) {
+    move |cause, is_done, kept| {
+        for ((name, value), stores) in kept.iter_mut().zip(stores) {
+            if let Some(new) = cause.argument(name).as_i64().filter(|_| is_done || stores) {
+                *value = new;
+            }
+        }
+    }
 }
 
 /// Adds tools to the device.

@@ -39,7 +39,12 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());
     "text-told-in-part": "A tool tells the first forty characters of what it shows."
         => shown(|text| *text = text.chars().take(40).collect());
-    "alarm-told": "A tool tells the alarm that another one sets." => alarm([false, false]);
+    "alarm-told": "A tool tells the alarm that another one sets." => alarm(storing([false, false]));
+    "alarm-in-steps": "A tool tells the alarm that another one sets, in steps of a quarter of an hour."
+        => alarm(|cause, is_done, kept| {
+            storing([false, false])(cause, is_done, kept);
+            kept[1].1 = kept[1].1 / 15 * 15;
+        });
     "notes-told": "A tool tells the note that another one keeps." => noted(|_| ());
     "notes-told-in-part": "A tool tells the first forty characters of the note that another one keeps."
         => noted(|text| *text = text.chars().take(40).collect());

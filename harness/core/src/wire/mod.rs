@@ -12,3 +12,6 @@ pub use frame::{Frame, from_hex, to_hex};
 pub use inbound::{Inbound, Message, Payload};
 pub use scan::{as_integer, id_key, narrows_to, recover_id, same_value, without_lone_surrogates};
 pub(crate) use scan::{forgiven, read_json, recover_ids};
+
+/// The path of the URL that a device is told to dial over WebSocket.
+pub const WEBSOCKET_PATH: &str = "/xiaozhi/v1/";

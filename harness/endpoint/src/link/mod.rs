@@ -180,6 +180,15 @@ impl Link {
         }
     }
 
+    /// How many frames of the device were masked so far, and the key of all of them where they had the same; over
+    /// WebSocket only.
+    pub fn masks(&self) -> (u32, Option<[u8; 4]>) {
+        match &self.wire {
+            Wire::WebSocket(link) => (link.masks().frames, link.masks().same),
+            _ => (0, None),
+        }
+    }
+
     /// The next thing that comes. Pings are answered here and come out too, so that they are
     /// recorded.
     ///

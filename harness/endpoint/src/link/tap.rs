@@ -3,8 +3,8 @@
 //! The WebSocket library ends a connection on such a message and drops its bytes, as the RFC
 //! asks. Here the bytes are the finding, and a device whose connection takes a press of a button
 //! should keep it. So the tap follows the frame headers as they come in, renames text messages
-//! to binary ones, and remembers which is which. Nothing is buffered, and payloads are not looked
-//! at.
+//! to binary ones, and remembers which is which. Nothing is buffered, and of payloads only the code of a Close frame is
+//! looked at: the library replaces one that no frame may have. It keeps no mask, either.
 //!
 //! The library also takes a length in more bytes than it needs, which RFC 6455, section 5.2,
 //! forbids and other servers refuse: the tap ends the stream there.
@@ -27,6 +27,7 @@ const PAUSE: Duration = Duration::from_millis(3);
 const OPCODE: u8 = 0x0f;
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
 const MASKED: u8 = 0x80;
 
 /// Most bytes of an HTTP request that are remembered.
@@ -109,22 +110,55 @@ impl<S> Tap<S> {
         self.walker.as_mut().and_then(|walker| walker.kinds.pop_front()).unwrap_or(Kind::Binary)
     }
 
+    /// The code of the Close frame that came.
+    pub(crate) fn close_code(&self) -> Option<u16> {
+        let [high, low] = self.walker.as_ref()?.close_code[..] else { return None };
+        Some(u16::from_be_bytes([high, low]))
+    }
+
+    /// The masks of the frames so far.
+    pub(crate) fn masks(&self) -> Masks {
+        self.walker.as_ref().map(|walker| walker.masks).unwrap_or_default()
+    }
+
     /// Whether the last byte read lies inside a frame.
     pub(crate) fn inside_frame(&self) -> bool {
         self.walker.as_ref().is_some_and(|walker| walker.have > 0 || walker.skip > 0)
     }
 }
 
+/// The masks of frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Masks {
+    /// How many frames had one.
+    pub(crate) frames: u32,
+    /// The one that all of them had.
+    pub(crate) same: Option<[u8; 4]>,
+}
+
+impl Masks {
+    fn add(&mut self, mask: [u8; 4]) {
+        self.same = match self.frames {
+            0 => Some(mask),
+            _ => self.same.filter(|same| *same == mask),
+        };
+        self.frames = self.frames.saturating_add(1);
+    }
+}
+
 /// Follows the frames of a byte stream, whatever its pieces.
 #[derive(Debug, Default)]
 struct Walker {
-    header: [u8; 10],
+    header: [u8; 14],
     /// Bytes of the header seen, the mask included.
     have: usize,
     /// Bytes of the payload still to come.
     skip: u64,
     /// The data messages begun and not yet asked for.
     kinds: VecDeque<Kind>,
+    masks: Masks,
+    /// The first two bytes of the payload of a Close frame, as far as they have come.
+    close_code: Vec<u8>,
     /// The length of a frame that was given in more bytes than it needs, and in how many.
     wasteful: Option<(u64, usize)>,
 }
@@ -137,6 +171,7 @@ impl Walker {
         while !piece.is_empty() {
             if self.skip > 0 {
                 let inside = usize::try_from(self.skip).map_or(piece.len(), |n| n.min(piece.len()));
+                self.look_for_code(&piece[..inside]);
                 self.skip -= inside as u64;
                 piece = &mut piece[inside..];
                 continue;
@@ -144,11 +179,12 @@ impl Walker {
             if self.have == 0 {
                 self.begin(&mut piece[0]);
             }
-            if let Some(place) = self.header.get_mut(self.have) {
-                *place = piece[0];
-            }
+            self.header[self.have] = piece[0];
             self.have += 1;
             if let Some(length) = self.complete() {
+                if let Some(mask) = self.mask() {
+                    self.masks.add(mask);
+                }
                 if let Some(bytes) = self.wasted(length) {
                     self.wasteful = Some((length, bytes));
                     return whole - piece.len();
@@ -177,7 +213,7 @@ impl Walker {
         if self.have < 2 {
             return None;
         }
-        let [_, second, length @ ..] = &self.header;
+        let [_, second, length @ .., _, _, _, _] = &self.header;
         let (wide, length) = match second & !MASKED {
             126 => (2, u64::from(u16::from_be_bytes([length[0], length[1]]))),
             127 => (8, u64::from_be_bytes(*length)),
@@ -185,6 +221,27 @@ impl Walker {
         };
         let mask = if second & MASKED == 0 { 0 } else { 4 };
         (self.have == 2 + wide + mask).then_some(length)
+    }
+
+    /// The mask of the frame whose header is complete.
+    fn mask(&self) -> Option<[u8; 4]> {
+        let mask = self.header[..self.have].last_chunk()?;
+        (self.header[1] & MASKED != 0).then_some(*mask)
+    }
+
+    /// Takes what is the code of a Close frame from a piece of a payload; `header` is still that of its frame.
+    fn look_for_code(&mut self, piece: &[u8]) {
+        let have = self.close_code.len();
+        if self.header[0] & OPCODE != CLOSE || have >= 2 {
+            return;
+        }
+        let mask = match self.header[1] & MASKED {
+            0 => [0; 4],
+            // A control frame has a short length.
+            _ => [self.header[2], self.header[3], self.header[4], self.header[5]],
+        };
+        let bytes = piece.iter().zip(&mask[have..2]).map(|(byte, mask)| byte ^ mask);
+        self.close_code.extend(bytes);
     }
 
     /// In how many bytes the length stands, when fewer would do.
@@ -314,8 +371,26 @@ mod tests {
                 walker.walk(piece);
             }
             prop_assert!(given == expected);
+            let masks: Vec<_> = frames.iter().filter_map(|(.., mask)| *mask).collect();
+            let same = masks.first().filter(|first| masks.iter().all(|mask| mask == *first));
+            prop_assert_eq!(walker.masks, Masks { frames: masks.len() as u32, same: same.copied() });
             prop_assert_eq!(Vec::from(walker.kinds), kinds);
             prop_assert_eq!((walker.have, walker.skip), (0, 0));
+        }
+
+        #[test]
+        fn the_code_of_a_close_frame_is_seen(
+            code: u16, reason in "[a-z]{0,9}", mask: Option<[u8; 4]>, piece in 1..20_usize,
+        ) {
+            let payload = [&code.to_be_bytes(), reason.as_bytes()].concat();
+            let text = encode(0x81, b"{}", mask);
+            let mut tap = Tap::new(());
+            tap.start();
+            for piece in [text, encode(0x88, &payload, mask)].concat().chunks_mut(piece) {
+                prop_assert_eq!(tap.close_code().filter(|seen| *seen != code), None);
+                tap.walker.as_mut().unwrap().walk(piece);
+            }
+            prop_assert_eq!(tap.close_code(), Some(code));
         }
 
         #[test]

@@ -28,7 +28,7 @@ use tokio_tungstenite::{
 use super::{
     LinkLost, SEND_DEADLINE,
     acks::Acks,
-    tap::{Kind, Tap},
+    tap::{Kind, Masks, Tap},
 };
 
 /// One WebSocket connection to a device. Dropping it drops TCP, without a Close frame.
@@ -137,6 +137,11 @@ impl WebSocketLink {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
+    /// How many frames were masked, and the key of all of them where that was the same.
+    pub(crate) fn masks(&self) -> Masks {
+        self.socket.get_ref().masks()
+    }
+
     fn ready(&self) -> Result<(), LinkLost> {
         self.lost.clone().map_or(Ok(()), Err)
     }
@@ -163,8 +168,11 @@ impl WebSocketLink {
             Some(Ok(Message::Pong(data))) => return Poll::Ready(Ok(Frame::Pong(data.to_vec()))),
             Some(Ok(Message::Close(close))) => {
                 self.push_reply(context);
-                let code = close.as_ref().map(|close| u16::from(close.code));
-                LinkLost::Goodbye { how: said_goodbye(close.as_ref()), code }
+                let code = self.socket.get_ref().close_code();
+                // In the place of one that no frame may have the library puts another, with a reason of its own.
+                let own = close.as_ref().filter(|close| Some(u16::from(close.code)) == code);
+                let reason = own.map(|close| close.reason.as_str()).unwrap_or_default();
+                LinkLost::Goodbye { how: said_goodbye(code, reason), code }
             }
             // Raw frames are never read.
             Some(Ok(Message::Frame(_))) | None => {
@@ -228,15 +236,14 @@ impl WebSocketLink {
     }
 }
 
-fn said_goodbye(close: Option<&CloseFrame>) -> String {
-    match close {
-        Some(CloseFrame { code, reason }) if reason.is_empty() => {
-            format!("the device sent a Close frame with code {}", u16::from(*code))
+fn said_goodbye(code: Option<u16>, reason: &str) -> String {
+    match code {
+        Some(code) if reason.is_empty() => {
+            format!("the device sent a Close frame with code {code}")
         }
-        Some(CloseFrame { code, reason }) => format!(
-            "the device sent a Close frame with code {} and reason `{reason}`",
-            u16::from(*code)
-        ),
+        Some(code) => {
+            format!("the device sent a Close frame with code {code} and reason `{reason}`")
+        }
         None => "the device sent a Close frame without a code".to_owned(),
     }
 }

@@ -8,14 +8,16 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::Unmatched;
+use super::log::tells_failure;
 use super::pending::Open;
 use super::sink::{Sink, evidence};
+use mcp_hil_core::capability::PHOTO_TOOL;
 use mcp_hil_core::obligation::{EXACT_IN_DOUBLE, Owes};
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::as_integer;
 
 /// The revisions of MCP that were published.
-const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const REVISIONS: [&str; 5] = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// Whether a version of the form YYYY-MM-DD is a date behind the last revision that is known here.
 fn is_later(version: &str) -> bool {
@@ -218,6 +220,12 @@ fn judge_call(
     sink.test(Id::CallIsErrorBoolean, flag.is_none_or(Value::is_boolean), || {
         proof("isError as a boolean", payload, Some(open), seq)
     });
+    // Of a picture the backend's own words are handed on.
+    if open.duty.tool.as_deref() != Some(PHOTO_TOOL) && tells_failure(result) {
+        sink.test(Id::CallFailureMarked, flag == Some(&Value::Bool(true)), || {
+            proof("isError true beside a text that tells of a failure", payload, Some(open), seq)
+        });
+    }
 }
 
 /// Whether an item of a tool's content has the members of its type (MCP 2024-11-05, server/tools).

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::sink::{Sink, evidence};
 use mcp_hil_core::transcript::{HttpEndpoint, HttpExchange};
-use mcp_hil_core::wire::{Frame, as_integer};
+use mcp_hil_core::wire::{Frame, WEBSOCKET_PATH, as_integer};
 
 /// Longest part of a body that evidence shows, in characters.
 const SHOWN: usize = 200;
@@ -71,6 +71,7 @@ impl Bootstrap {
     /// The device connected over WebSocket.
     pub(crate) fn link_up(
         &mut self,
+        path: &str,
         headers: &BTreeMap<String, String>,
         seq: u64,
         sink: &mut Sink,
@@ -81,6 +82,15 @@ impl Bootstrap {
             sink.test(Id::BootstrapWebsocketVersion, *version == told.to_string(), || {
                 let expected = format!("header Protocol-Version: {told}, as configured");
                 evidence(expected, format!("Protocol-Version: {version}"), seq)
+            });
+        }
+        if self.binary_version.is_some() && !path.is_empty() {
+            let bare = |path: &str| {
+                let path = path.split('?').next().unwrap_or_default();
+                path.trim_end_matches('/').to_owned()
+            };
+            sink.test_once(Id::BootstrapWebsocketPath, bare(path) == bare(WEBSOCKET_PATH), || {
+                evidence(format!("a request for {WEBSOCKET_PATH}, as configured"), path, seq)
             });
         }
         for (then, (name, requirement)) in self.identity.iter_mut().zip(IDENTITY) {

@@ -119,6 +119,9 @@ pattern!(LOG_LINE, r"^[EWIDV] \((\d{1,12})\) (\S+): ");
 // These quote what the harness has sent, and that may be anything.
 pattern!(QUOTES, r"^[EWIDV] \(\d+\) (MCP|WS|MQTT|Application): ");
 
+// A log line that tells of an earlier life.
+pattern!(RECALLS, r"(?i)^[EWIDV] \(\d+\) \S+ .*\b(last|previous|prior|saved|stored|earlier)\b");
+
 // What a panic tells of places in the program: calls, registers of either architecture, the stack.
 pattern!(
     PLACES,
@@ -133,7 +136,7 @@ pub(crate) fn names_places(line: &str) -> bool {
 
 /// Whether a line tells of a panic.
 pub(crate) fn is_panic(line: &str) -> bool {
-    PANIC.is_match(line) && !QUOTES.is_match(line)
+    PANIC.is_match(line) && !QUOTES.is_match(line) && !RECALLS.is_match(line)
 }
 
 /// Whether a line tells that the supply broke down, or of a reset by power, pin or port: no firmware does

@@ -3,8 +3,9 @@
 use mcp_hil_core::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
+use super::answer::is_servers_own;
 use super::control::Controls;
-use super::log::{CaseLog, Logged, Reply, view};
+use super::log::{CaseLog, Logged, Reply, is_refused, view};
 use super::pace;
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, only_reads};
@@ -74,7 +75,11 @@ impl Judge<'_> {
         match &flat.step.action {
             Action::Burst(steps) => {
                 for (index, step) in steps.iter().enumerate() {
-                    self.step(step, &step::message(&flat.at, index), &mut inner);
+                    let at = step::message(&flat.at, index);
+                    match self.has_no_room(&at) {
+                        true => step.expect.iter().for_each(|one| self.sink.held(one.requirement)),
+                        false => self.step(step, &at, &mut inner),
+                    }
                 }
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
@@ -96,6 +101,12 @@ impl Judge<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a message among others was refused under a code of the device's own: who has no room for so many may
+    /// say so (JSON-RPC 2.0, section 5.1).
+    fn has_no_room(&self, at: &str) -> bool {
+        matches!(self.log.reply(at), Reply::Answer(_, payload) if is_servers_own(payload))
     }
 
     fn step(&mut self, step: &Step, at: &str, scope: &mut Scope) {
@@ -354,7 +365,8 @@ impl Judge<'_> {
             Answer::Result => result && !error && !failed,
             Answer::Error => error && !result,
             Answer::Refused => {
-                (error && !result) || failed || (silent && !owes_answer(self.log, at))
+                let told = matches!(reply, Reply::Answer(_, payload) if is_refused(payload));
+                (error && !result) || told || (silent && !owes_answer(self.log, at))
             }
             // Who cannot give an id back may refuse it, and then says null instead (JSON-RPC 2.0, section 5).
             Answer::Any => result || error || silent && self.log.is_refused_without_id(at),

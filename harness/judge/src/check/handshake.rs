@@ -483,10 +483,13 @@ impl LinkState {
 fn judge_key(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
     static KEY: LazyLock<Regex> =
         LazyLock::new(|| Regex::new("^[A-Za-z0-9+/]{22}==$").expect("a constant pattern"));
-    // A transcript of an earlier version may have no such header.
+    // A transcript of an earlier version may have neither header.
     let key = headers.get("sec-websocket-key").map(String::as_str);
     sink.test(Id::HelloHandshake, key.is_none_or(|key| KEY.is_match(key)), || {
         evidence("header Sec-WebSocket-Key: 16 bytes in base64", key.unwrap_or_default(), seq)
+    });
+    sink.test(Id::HelloHandshake, key.is_none() || headers.contains_key("host"), || {
+        evidence("a header Host", "absent", seq)
     });
 }
 

@@ -377,10 +377,26 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
     view
 }
 
-/// Whether an answer is an error, or a result that says so of itself (MCP, server/tools, "Error Handling").
+/// Whether an answer is an error, or a result that says so of itself (MCP, server/tools, "Error Handling"), be it in
+/// words of its own.
 pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
-    let failed = payload.get("result").and_then(|result| result.get("isError"));
-    super::answer::error_of(payload).is_some() || failed == Some(&Value::Bool(true))
+    let result = payload.get("result");
+    let failed = result.and_then(|result| result.get("isError"));
+    super::answer::error_of(payload).is_some()
+        || failed == Some(&Value::Bool(true))
+        || result.is_some_and(tells_failure)
+}
+
+/// Whether the text of a result tells that the call failed: `{"success": false}`, as tools do that do not know `isError`.
+pub(crate) fn tells_failure(result: &Value) -> bool {
+    let content = result.get("content").and_then(Value::as_array);
+    let mut texts = content.into_iter().flatten().filter_map(|item| item.get("text")?.as_str());
+    texts.any(|text| {
+        let may = text.trim_start().starts_with('{')
+            && (text.contains("\"success\"") || text.contains("\"ok\""));
+        let told = may.then(|| json_of(text)).flatten();
+        told.is_some_and(|told| told["success"] == false || told["ok"] == false)
+    })
 }
 
 /// What a text says as JSON. RFC 8259 section 8.2 lets it hold half a surrogate pair, which this parser refuses: what else

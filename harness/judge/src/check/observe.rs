@@ -8,12 +8,27 @@ use mcp_hil_core::wire::Inbound;
 
 use super::closing::Ended;
 use super::log::Logged;
-use super::sink::evidence;
+use super::sink::{Sink, evidence};
 use super::trouble::Trouble;
 use super::{ENDED_WELL, Judge, Seen, mqtt};
 
 /// How soon a device breaks down that does so at a Close frame, and not at what it does later.
 const AT_ONCE_US: u64 = 1_000_000;
+
+/// Frames that show whether each has a masking key of its own.
+const MASKED_FRAMES: u32 = 8;
+
+/// Codes that stand for what no Close frame tells, and must not be in one (RFC 6455, section 7.4.1).
+const NO_CODES: [u16; 3] = [1005, 1006, 1015];
+
+/// Judges the code of the device's Close frame.
+fn judge_code(code: Option<u16>, seq: u64, sink: &mut Sink) {
+    let Some(code) = code else { return };
+    sink.test_once(Id::SessionCloseCode, code >= 1000 && !NO_CODES.contains(&code), || {
+        let expected = "a Close frame without a code, or with one that may be sent";
+        evidence(expected, format!("code {code}"), seq)
+    });
+}
 
 /// The server's Close frame.
 #[derive(Debug, Default)]
@@ -60,6 +75,7 @@ impl Judge {
             What::LinkDown { by, why, orderly, code, breach } => {
                 let transport = self.link.transport();
                 let ended = Ended { transport, orderly: *orderly, code: *code };
+                judge_code(*code, seq, &mut self.sink);
                 self.link_down(seq, (*by, why), ended, *breach);
             }
             What::Mqtt { note } => {
@@ -115,7 +131,7 @@ impl Judge {
     }
 
     fn link_up(&mut self, seq: u64, what: &What) {
-        let What::LinkUp { transport, session_id, headers, token_given, mqtt, .. } = what else {
+        let What::LinkUp { transport, session_id, path, headers, token_given, mqtt } = what else {
             return;
         };
         self.token_given |= *token_given;
@@ -129,7 +145,7 @@ impl Judge {
         if let Some(connect) = mqtt {
             mqtt::judge_connect(connect, seq, sink);
         }
-        self.bootstrap.link_up(headers, seq, sink);
+        self.bootstrap.link_up(path, headers, seq, sink);
         self.vision.knows(headers);
     }
 
@@ -225,7 +241,17 @@ impl Judge {
                 self.link.closing();
                 self.farewell = Some(Farewell { since_us: entry.at_us, ..Farewell::default() });
             }
-            Mark::Closed { answered, how } => self.closed(*answered, how, entry.seq),
+            Mark::Closed { answered, how, code } => {
+                judge_code(*code, entry.seq, &mut self.sink);
+                self.closed(*answered, how, entry.seq);
+            }
+            Mark::Masks { frames, key } if *frames >= MASKED_FRAMES => {
+                self.sink.test_once(Id::SessionMaskFresh, key.is_none(), || {
+                    let received =
+                        format!("{} in all {frames} frames", key.as_deref().unwrap_or_default());
+                    evidence("another masking key for each frame", received, entry.seq)
+                });
+            }
             Mark::NoLink { waited_ms } if self.link.was_dropped() && !self.console.is_excused() => {
                 self.sink.test(self.link.reconnects(), false, || {
                     let received = format!("not within {waited_ms} ms");

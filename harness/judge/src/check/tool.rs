@@ -24,7 +24,10 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
         return;
     }
     let Some(schema) = schema else { return };
-    let valid = jsonschema::meta::validate(schema).map_err(|error| error.to_string());
+    let valid = match is_valid_once(schema) {
+        true => Ok(()),
+        false => jsonschema::meta::validate(schema).map_err(|error| error.to_string()),
+    };
     sink.test(Id::ListSchemaValid, valid.is_ok(), || {
         evidence(
             "a valid JSON Schema",
@@ -78,6 +81,16 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
             }
         }
     }
+}
+
+/// Whether a schema that does not say of which draft it is, is valid under an earlier one: MCP 2024-11-05 names none.
+fn is_valid_once(schema: &Value) -> bool {
+    use jsonschema::{draft4, draft6, draft7, draft201909};
+    schema.get("$schema").is_none()
+        && (draft201909::meta::is_valid(schema)
+            || draft7::meta::is_valid(schema)
+            || draft6::meta::is_valid(schema)
+            || draft4::meta::is_valid(schema))
 }
 
 /// Members of a schema that say what values there are.

@@ -19,6 +19,11 @@ const TOLD: &str =
     r#"> 0 {"jsonrpc":"2.0","id":7,"method":"ping","params":{"_meta":{"progressToken":"a"}}}"#;
 const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"a","progress":1}}"#;
 
+/// Ids that a float of 64 bits does not tell apart.
+const BIG: &str = r#"> 0 {"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}"#;
+const BIG_ANSWER: &str = r#"< {"jsonrpc":"2.0","id":9007199254740992,"result":{}}"#;
+const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#;
+
 #[rstest]
 #[case::good(&[PING, PONG], &[])]
 #[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
@@ -118,6 +123,32 @@ const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","
 #[case::broken_json_names_its_request(
     &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"a"b"}}"#],
     &["a/a envelope.json"]
+)]
+#[case::rounded_to_an_earlier_id(
+    &[BIG, BIG_ANSWER, NEXT_BIG, BIG_ANSWER, FENCE, FENCED],
+    &["a/a ids.above-2-53"]
+)]
+#[case::an_earlier_id_that_is_not_near(
+    &[
+        r#"> 0 {"jsonrpc":"2.0","id":1001,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":1001,"result":{}}"#,
+        NEXT_BIG,
+        r#"< {"jsonrpc":"2.0","id":1001,"result":{}}"#,
+        FENCE,
+        FENCED,
+    ],
+    &["a/a jsonrpc.one-answer"]
+)]
+#[case::empty_message(
+    &[PING, r#"< {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":" "}}"#],
+    &["a/a errors.message-not-empty"]
+)]
+#[case::empty_message_about_no_name(
+    &[
+        r#"> 0 {"jsonrpc":"2.0","id":7,"method":""}"#,
+        r#"< {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":""}}"#,
+    ],
+    &[]
 )]
 #[case::device_notification(
     &[r#"< {"jsonrpc":"2.0","method":"notifications/state_changed","params":{}}"#],

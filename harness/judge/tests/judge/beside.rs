@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 const MAC: &str = "aa:bb:cc:dd:ee:ff";
 const UUID: &str = "0a1b2c3d-0000-4000-8000-000000000000";
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 
 struct Play {
     judge: Judge,
@@ -45,18 +46,20 @@ impl Play {
     }
 
     fn link_up(&mut self, device_id: &str) -> &mut Self {
+        self.upgraded("/xiaozhi/v1/", &[("device-id", device_id)])
+    }
+
+    /// A handshake with these headers beside the usual ones.
+    fn upgraded(&mut self, path: &str, headers: &[(&str, &str)]) -> &mut Self {
+        let usual = [("protocol-version", "1"), ("client-id", UUID)];
+        let headers = usual.iter().chain(headers);
         self.enter(What::LinkUp {
             transport: Transport::WebSocket,
             mqtt: None,
             session_id: "s".into(),
-            path: "/".into(),
+            path: path.into(),
             token_given: false,
-            headers: [
-                ("protocol-version".into(), "1".into()),
-                ("device-id".into(), device_id.into()),
-                ("client-id".into(), UUID.into()),
-            ]
-            .into(),
+            headers: headers.map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         })
     }
 
@@ -500,6 +503,31 @@ proptest! {
             ..HttpExchange::unread()
         }).outcome();
     }
+}
+
+#[rstest]
+#[case::as_told("/xiaozhi/v1/", &[])]
+#[case::with_a_query("/xiaozhi/v1?device-id=1", &[])]
+#[case::another("/", &["bootstrap.websocket-path"])]
+fn the_path_is_the_one_that_was_told(#[case] path: &str, #[case] broken: &[&str]) {
+    let told = HttpExchange { binary_version: Some(1), ..bootstrap() };
+    let mut play = Play::new();
+    play.http(told).upgraded(path, &[("device-id", MAC)]);
+    assert_eq!(play.broken("bootstrap.websocket"), broken);
+    // Who was told nothing may have been told another one by others.
+    let mut play = Play::new();
+    play.upgraded(path, &[("device-id", MAC)]);
+    assert_eq!(play.broken("bootstrap.websocket"), [""; 0]);
+}
+
+#[rstest]
+#[case::whole(&[("sec-websocket-key", KEY), ("host", "h:80")], &[])]
+#[case::no_host(&[("sec-websocket-key", KEY)], &["hello.handshake"])]
+#[case::short_key(&[("sec-websocket-key", "YWJj"), ("host", "h:80")], &["hello.handshake"])]
+fn a_handshake_has_a_key_and_a_host(#[case] headers: &[(&str, &str)], #[case] broken: &[&str]) {
+    let mut play = Play::new();
+    play.upgraded("/", headers);
+    assert_eq!(play.broken("hello.handshake"), broken);
 }
 
 /// The version of the framing that the configuration chooses is the one of the handshake, on every

@@ -216,7 +216,36 @@ fn what_can_be_called_shows_where_unknown_tools_are_refused(
     assert_eq!(play.end(), findings);
 }
 
+/// MCP 2024-11-05 does not say of which draft a schema is.
 #[rstest]
+#[case::draft_4(r#"{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true}}"#, &[])]
+#[case::draft_7(r#"{"n":{"type":"array","items":[{"type":"string"}]}}"#, &[])]
+#[case::none(r#"{"n":{"type":"int"}}"#, &["a/a list.schema-valid"])]
+fn a_schema_is_valid_under_any_draft(#[case] properties: &str, #[case] findings: &[&str]) {
+    let list = r#"> list.p0 {"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}"#;
+    let tool = format!(
+        r#"{{"name":"self.x","description":"d","inputSchema":{{"type":"object","properties":{properties}}}}}"#
+    );
+    let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{{"tools":[{tool}]}}}}"#);
+    assert_eq!(Play::new().play(&[list, &answer]).end(), findings);
+}
+
+#[rstest]
+#[case::marked(r#"{\"success\":false}"#, true, &[])]
+#[case::unmarked(r#"{\"success\": false, \"error\": \"no\"}"#, false, &["a/a call.failure-marked"])]
+#[case::not_ok(r#"{\"ok\":false}"#, false, &["a/a call.failure-marked"])]
+#[case::success(r#"{\"success\":true}"#, false, &[])]
+#[case::in_words("success: false", false, &[])]
+fn a_failure_is_marked(#[case] text: &str, #[case] marked: bool, #[case] findings: &[&str]) {
+    let call = r#"> 0 {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"self.x","arguments":{}}}"#;
+    let answer = format!(
+        r#"< {{"jsonrpc":"2.0","id":7,"result":{{"content":[{{"type":"text","text":"{text}"}}],"isError":{marked}}}}}"#
+    );
+    assert_eq!(Play::new().play(&[call, &answer]).end(), findings);
+}
+
+#[rstest]
+#[case("2024-10-07", true)]
 #[case("2024-11-05", true)]
 #[case("2025-11-25", true)]
 #[case("2026-07-01", true)]

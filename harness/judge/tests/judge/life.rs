@@ -116,6 +116,19 @@ fn a_restart_on_demand_is_no_crash(#[case] told: bool, #[case] findings: &[&str]
     &["! /src/main/ota.cc:12:7: runtime error: signed integer overflow", "! E (9) X: a runtime error: no"],
     &["a/a liveness.no-panic"]
 )]
+#[case::go(&["! panic: runtime error: index out of range [3] with length 3"], &["a/a liveness.no-panic"])]
+#[case::rust(
+    &["! thread 'main' (4711) panicked at src/main.rs:9:5:"],
+    &["a/a liveness.no-panic"]
+)]
+#[case::the_panic_of_an_earlier_life(
+    &["! I (412) crash: Last panic: Guru Meditation Error: Core  0 panic'ed (LoadProhibited)"],
+    &[]
+)]
+#[case::a_panic_that_was_caught(
+    &["! recovered: thread 'main' panicked at src/main.rs:9:5", "! http: panic serving 10.0.0.1"],
+    &[]
+)]
 #[case::heap(&["! CORRUPT HEAP: Bad head at 0x3fcebd10"], &["a/a liveness.no-panic"])]
 #[case::quoted(
     &["! E (9) MCP: tools/call: Unknown tool: abort() was called at PC 0x1 rst:0x1 (X)",
@@ -227,10 +240,41 @@ fn a_close_frame_is_answered(
     };
     play.enter(None, down);
     let how = "as it went".to_owned();
-    let mark = Mark::Closed { answered, how };
+    let mark = Mark::Closed { answered, how, code: None };
     play.enter(Some("0"), What::Mark { mark });
     // That it does not come back by itself is held against nobody.
     let mark = Mark::NoLink { waited_ms: 3000 };
+    play.enter(None, What::Mark { mark });
+    assert_eq!(play.end(), findings);
+}
+
+#[rstest]
+#[case::normal(Some(1000), &[])]
+#[case::own(Some(4001), &[])]
+#[case::none(None, &[])]
+#[case::no_status(Some(1005), &["a/a session.close-code"])]
+#[case::abnormal(Some(1006), &["a/a session.close-code"])]
+#[case::zero(Some(0), &["a/a session.close-code"])]
+fn a_close_frame_has_a_code_that_may_be_sent(#[case] code: Option<u16>, #[case] findings: &[&str]) {
+    let mut play = Play::new();
+    play.play(&[FENCE, FENCED]);
+    play.enter(Some("0"), What::Mark { mark: Mark::Closing });
+    let mark = Mark::Closed { answered: true, how: "with a Close frame".to_owned(), code };
+    play.enter(Some("0"), What::Mark { mark });
+    assert_eq!(play.end(), findings);
+}
+
+#[rstest]
+#[case::fresh(20, None, &[])]
+#[case::few(7, Some("00000000"), &[])]
+#[case::constant(8, Some("00000000"), &["a/a session.mask-fresh"])]
+fn each_frame_has_a_mask_of_its_own(
+    #[case] frames: u32,
+    #[case] key: Option<&str>,
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    let mark = Mark::Masks { frames, key: key.map(str::to_owned) };
     play.enter(None, What::Mark { mark });
     assert_eq!(play.end(), findings);
 }
@@ -246,7 +290,8 @@ fn a_close_frame_that_killed_the_device_is_not_said_to_be_unanswered(
     let mut play = Play::new();
     play.play(&[FENCE, FENCED]);
     play.enter(Some("0"), What::Mark { mark: Mark::Closing });
-    let mark = Mark::Closed { answered: false, how: "without a Close frame".to_owned() };
+    let how = "without a Close frame".to_owned();
+    let mark = Mark::Closed { answered: false, how, code: None };
     play.enter(Some("0"), What::Mark { mark });
     assert_eq!(play.end(), ["a/a session.close-answered"]);
     play.next_case("b/b").seq += later;

@@ -281,6 +281,12 @@ fn remark(mark: &Mark) -> String {
         Mark::Insists { on } => format!("the device requires `{on}` in initialize"),
         Mark::Closing => "the server closes the connection with a Close frame".to_owned(),
         Mark::Closed { how, .. } => format!("closed: {how}"),
+        Mark::Masks { frames, key: None } => {
+            format!("{frames} frames came with masks of their own")
+        }
+        Mark::Masks { frames, key: Some(key) } => {
+            format!("all {frames} frames came with mask {key}")
+        }
         Mark::Facts(facts) => {
             let tools = facts.tools.len() + facts.user_tools.len();
             let capabilities = facts.capabilities.len();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::{LINGER, Permission, SILICON, STATUS_TOOL, Surface, discover};
+use mcp_hil_core::capability::{LINGER, Permission, SILICON, STATUS_TOOL, Surface, Told, discover};
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
@@ -221,6 +221,7 @@ impl Session {
         };
         self.drain_console();
         let console = self.device.console;
+        let told = self.ask_what_is_told(&tools).await;
         let surface = Surface {
             tools,
             all_tools,
@@ -231,7 +232,7 @@ impl Session {
             console_tools: console.tools,
             redial: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
         };
-        self.note_facts(surface, repeats);
+        self.note_facts(surface, repeats, told);
         self.see_how_many_fly().await;
         known
     }
@@ -277,7 +278,7 @@ impl Session {
     }
 
     /// Notes what the device can do, and writes it to the transcript.
-    fn note_facts(&mut self, surface: Surface, repeats: bool) {
+    fn note_facts(&mut self, surface: Surface, repeats: bool, told: Vec<Told>) {
         let mut facts = discover(&surface, &self.device.permission);
         self.device.tools = surface.tools;
         self.device.status = surface.status;
@@ -295,8 +296,10 @@ impl Session {
             (SILICON, self.device.silicon),
             (LINGER, !self.terms.linger.is_zero()),
             (REINITIALIZE, repeats),
+            ("told", !told.is_empty()),
             ("camera.untold", camera && !self.device.insists_on_vision && !self.terms.lives_on),
         ];
+        facts.told = told;
         let claims = claims.into_iter().filter(|(_, claimed)| *claimed);
         facts.capabilities.extend(claims.map(|(name, _)| name.to_owned()));
         for (name, value) in &self.terms.variables {
@@ -360,7 +363,12 @@ impl Session {
 
     /// Calls the tool that tells the device's state.
     pub(super) async fn status(&mut self, at: &Arc<str>, role: Role) -> Exchange {
-        let params = json!({"name": STATUS_TOOL, "arguments": {}});
+        self.read(STATUS_TOOL, at, role).await
+    }
+
+    /// Calls a tool that takes no arguments.
+    pub(super) async fn read(&mut self, tool: &str, at: &Arc<str>, role: Role) -> Exchange {
+        let params = json!({"name": tool, "arguments": {}});
         let frame = self.request_frame("tools/call", Some(&params));
         self.exchange(at, role, frame, Manner::Plain).await
     }

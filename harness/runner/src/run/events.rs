@@ -15,7 +15,7 @@ use mcp_hil_core::transcript::{
     Breach, Fault, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, What,
 };
 use mcp_hil_core::transport::Transport;
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, to_hex};
 use mcp_hil_endpoint::{Accepted, AudioSink, Incoming, Link, LinkLost};
 use mcp_hil_judge::check::Seen;
 
@@ -445,6 +445,7 @@ impl Session {
     /// The harness drops the link.
     pub(super) fn drop_link(&mut self, why: &str) {
         if let Some(link) = self.connection.link.take() {
+            self.tell_masks(&link);
             link.abort();
             self.connection.unacknowledged = 0;
             self.enter(
@@ -497,6 +498,7 @@ impl Session {
                 _ = self.interrupt.changed() => return Exchange::Interrupted,
             }
         };
+        self.tell_masks(&link);
         link.abort();
         self.connection.unacknowledged = 0;
         let down = What::LinkDown {
@@ -507,14 +509,28 @@ impl Session {
             breach: None,
         };
         self.enter(None, down);
-        let answered = matches!(how, LinkLost::Goodbye { .. });
+        let (answered, code) = match &how {
+            LinkLost::Goodbye { code, .. } => (true, *code),
+            _ => (false, None),
+        };
         let how = how.to_string();
-        self.mark(at, Mark::Closed { answered, how });
+        self.mark(at, Mark::Closed { answered, how, code });
         Exchange::Settled
     }
 
+    /// Tells how the frames of a connection that ends were masked.
+    fn tell_masks(&mut self, link: &Link) {
+        let (frames, key) = link.masks();
+        if frames > 0 {
+            let key = key.map(|key| to_hex(&key));
+            self.enter(None, What::Mark { mark: Mark::Masks { frames, key } });
+        }
+    }
+
     pub(super) fn lost(&mut self, lost: LinkLost) {
-        self.connection.link = None;
+        if let Some(link) = self.connection.link.take() {
+            self.tell_masks(&link);
+        }
         self.connection.unacknowledged = 0;
         let why = lost.to_string();
         let (orderly, code) = match lost {

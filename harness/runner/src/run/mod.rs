@@ -52,6 +52,7 @@ mod surrogate;
 mod talk;
 mod time_budget;
 mod together;
+mod told;
 mod turn;
 mod unreached;
 

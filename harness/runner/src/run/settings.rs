@@ -42,7 +42,7 @@ impl Settings {
 impl Session {
     /// Reads the settings that can be put back.
     pub(super) async fn settings(&mut self, permission: &Permission) -> Settings {
-        let status = self.read("settings").await;
+        let status = self.read_status("settings").await;
         self.settings_in(status.as_ref(), permission)
     }
 
@@ -64,7 +64,7 @@ impl Session {
         if saved.0.is_empty() {
             return calls;
         }
-        let Some(status) = self.read(at).await else {
+        let Some(status) = self.read_status(at).await else {
             return calls;
         };
         let differs = |(at, value): &(String, Value)| status.pointer(at) != Some(value);
@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// What the status tells; nothing from a device that does not tell.
-    async fn read(&mut self, at: &str) -> Option<Value> {
+    async fn read_status(&mut self, at: &str) -> Option<Value> {
         if !self.device.facts.capabilities.contains("status") {
             return None;
         }

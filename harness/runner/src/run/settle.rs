@@ -15,12 +15,13 @@ use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::Role;
 use mcp_hil_judge::check;
 use mcp_hil_scenario::{Outgoing, Scope, Step};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ids::is_legal_with_own_id;
 use super::session::{Exchange, Session};
 use super::settings::Settings;
 use super::stimulus::manner;
+use super::told::LastSet;
 
 /// A state that shows no change for so long stands still. Stock boards change a fading backlight every 5 ms,
 /// and limit a volume to a few changes a second.
@@ -57,6 +58,8 @@ pub(super) struct Settling {
     takes: BTreeMap<String, Duration>,
     /// Whether what is read proves nothing: a smaller input is tried.
     pub(super) is_hurried: bool,
+    /// What tools have set that others tell.
+    pub(super) last_set: LastSet,
     /// What a message was seen to change twice, against which requirement: the next of the kind is no riddle.
     confirmed: BTreeSet<(Id, Vec<String>)>,
 }
@@ -134,17 +137,18 @@ impl Session {
         at: &Arc<str>,
         wanted: impl Fn(&Value) -> bool,
     ) -> Exchange {
-        self.settle_or(at, wanted, |_, _| false).await
+        self.settle_or(at, STATUS_TOOL, wanted, |_, _| false).await
     }
 
-    /// The same; what is no surprise need not stand still for longer than this device was seen to move.
-    async fn settle_or(
+    /// Repeats a reading of any tool; what is no surprise need not stand still for longer than this device was seen to move.
+    pub(super) async fn settle_or(
         &mut self,
         at: &Arc<str>,
+        reader: &str,
         wanted: impl Fn(&Value) -> bool,
         expected: impl Fn(&Settling, &Value) -> bool,
     ) -> Exchange {
-        let Some(mut shown) = self.status_at(at) else {
+        let Some(mut shown) = self.told_at(at, reader) else {
             return Exchange::Settled;
         };
         let began = Instant::now();
@@ -173,14 +177,14 @@ impl Session {
             pause = (pause * 2).min(PAUSES.1);
             let again = beside(at, StepKind::Settle(number));
             asked = Instant::now();
-            match self.status(&again, Role::Probe).await {
+            match self.read(reader, &again, Role::Probe).await {
                 Exchange::Settled => {}
                 other => return other,
             }
-            let Some(next) = self.status_at(&again) else {
+            let Some(next) = self.told_at(&again, reader) else {
                 break;
             };
-            let differing = differing(&check::settings(&shown), &check::settings(&next));
+            let differing = differing(&compared(reader, &shown), &compared(reader, &next));
             if !differing.is_empty() {
                 still_since = Instant::now();
                 moved.extend(differing);
@@ -229,7 +233,7 @@ impl Session {
                 let expected = |settling: &Settling, view: &Value| {
                     settling.is_confirmed(against, differing(&settings, &check::settings(view)))
                 };
-                self.settle_or(after, same, expected).await
+                self.settle_or(after, STATUS_TOOL, same, expected).await
             }
             other => other,
         }
@@ -350,6 +354,22 @@ impl Session {
 
     fn settings_at(&self, at: &str) -> Option<Value> {
         check::settings(&self.status_at(at)?)
+    }
+
+    /// What a tool told there.
+    fn told_at(&self, at: &str, reader: &str) -> Option<Value> {
+        match reader {
+            STATUS_TOOL => self.status_at(at),
+            _ => self.judge.answer_view(at).filter(|view| view.get("result").is_some()),
+        }
+    }
+}
+
+/// What is compared of two readings: the settings in a status, all of anything else.
+fn compared(reader: &str, view: &Value) -> Option<Value> {
+    match reader {
+        STATUS_TOOL => check::settings(view),
+        _ => Some(json!({"/all": view.get("result")})),
     }
 }
 

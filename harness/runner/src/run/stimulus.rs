@@ -149,12 +149,16 @@ impl Session {
             Ok(frame) => frame,
             Err(why) => return self.skip(at, &why),
         };
+        let call = self.call_that_is_told(&frame);
         let mut end = match step.bind.is_empty() || !reads_status(outgoing) {
             true => Exchange::Settled,
             false => self.wait_until_still(at).await,
         };
         if end == Exchange::Settled {
             end = self.guarded(step, outgoing, at, frame, scope).await;
+        }
+        if let Some(call) = call.filter(|_| end == Exchange::Settled) {
+            end = self.settle_told(at, call).await;
         }
         if !step.bind.is_empty()
             && let Some(view) = self.judge.answer_view(&self.judge.settled(at))
