@@ -203,11 +203,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
     // A status of another form tells the level in a place of its own, or not at all.
     let is_elsewhere = surface.status.is_some() && !SECTIONS.iter().any(|section| reads(section));
-    let steps = [
-        ("step.up", "self.audio_speaker.volume_up", 1),
-        ("step.down", "self.audio_speaker.volume_down", -1),
-    ]
-    .map(|(variable, tool, sign)| {
+    let steps = STEPPERS.map(|(variable, tool, sign)| {
         let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
         Some((variable, Value::from(STEPPED_FROM + sign * step)))
     });
@@ -271,6 +267,12 @@ fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
 
 /// What the family's status has, any part of which a device may be without (device-protocol 4.6).
 const SECTIONS: [&str; 4] = ["/audio_speaker", "/screen", "/battery", "/network"];
+
+/// What steps the level, in which direction, and the variable for where that leads.
+const STEPPERS: [(&str, &str, i64); 2] = [
+    ("step.up", "self.audio_speaker.volume_up", 1),
+    ("step.down", "self.audio_speaker.volume_down", -1),
+];
 
 /// The level from which scenarios step without an argument.
 const STEPPED_FROM: i64 = 40;
