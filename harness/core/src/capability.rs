@@ -202,7 +202,10 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     };
     let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
     // A status of another form tells the level in a place of its own, or not at all.
-    let is_elsewhere = surface.status.is_some() && !SECTIONS.iter().any(|section| reads(section));
+    let is_elsewhere = surface.status.as_ref().is_some_and(|status| {
+        !reads("/audio_speaker")
+            && (tells_volume(status, false) || !SECTIONS.iter().any(|section| reads(section)))
+    });
     let steps = STEPPERS.map(|(variable, tool, sign)| {
         let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
         Some((variable, Value::from(STEPPED_FROM + sign * step)))
@@ -263,6 +266,16 @@ fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
     let of = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
     let required = tools.iter().find(of).and_then(|one| one.pointer("/inputSchema/required"));
     required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == argument))
+}
+
+/// Whether a part of the status has a level from 0 to 100 under a name with `volume`, its own or that of what it is in.
+fn tells_volume(part: &Value, is_named: bool) -> bool {
+    match part {
+        Value::Object(members) => members.iter().any(|(name, inner)| {
+            tells_volume(inner, is_named || name.to_ascii_lowercase().contains("volume"))
+        }),
+        level => is_named && level.as_i64().is_some_and(|level| (0..=100).contains(&level)),
+    }
 }
 
 /// What the family's status has, any part of which a device may be without (device-protocol 4.6).

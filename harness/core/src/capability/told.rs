@@ -100,6 +100,13 @@ fn values(tool: &Candidate<'_>, end: usize) -> Option<Map<String, Value>> {
 }
 
 impl Pair {
+    /// Whether what was set by one of the calls, 0 or 1, is in a view of the reader's answer at all.
+    pub fn may_be_in(&self, view: &Value, call: usize) -> bool {
+        let mut shown = Vec::new();
+        leaves(view, String::new(), &mut shown);
+        self.values[call].values().any(|value| shown.iter().any(|(_, one)| *one == value))
+    }
+
     /// What the reader tells, by the views of its answers after the two calls.
     pub fn told(self, views: [&Value; 2]) -> Option<Told> {
         let [mut first, mut second] = [Vec::new(), Vec::new()];

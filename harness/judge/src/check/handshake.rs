@@ -186,7 +186,14 @@ impl LinkState {
         }
         if token_given {
             let authorization = headers.get("authorization").map(String::as_str);
-            sink.test(Id::HelloHeaderAuthorization, authorization == Some(AUTHORIZED), || {
+            // The name of a scheme may be written in any case (RFC 9110, section 11.1).
+            let is_it = |given: &str| {
+                let parts = given.split_once(' ').zip(AUTHORIZED.split_once(' '));
+                parts.is_some_and(|((scheme, token), (bearer, ours))| {
+                    scheme.eq_ignore_ascii_case(bearer) && token == ours
+                })
+            };
+            sink.test(Id::HelloHeaderAuthorization, authorization.is_some_and(is_it), || {
                 let got = authorization.unwrap_or("absent");
                 evidence("header Authorization: Bearer <the token>", got, seq)
             });

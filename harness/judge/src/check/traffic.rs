@@ -221,8 +221,7 @@ impl Judge {
         if !odd && self.kinds.len() < KINDS_REMEMBERED {
             self.kinds.insert(kind.to_owned());
         }
-        // An envelope that says what is wrong is no answer of MCP, and no document speaks of it.
-        if !own && asked && kind != "error" {
+        if !own && asked {
             self.sink.test(Id::EnvelopeUnknownTypeIgnored, false, || {
                 evidence("no answer to a message of unknown type", frame.display(), seq)
             });

@@ -221,7 +221,10 @@ impl Session {
         };
         self.drain_console();
         let console = self.device.console;
-        let told = self.ask_what_is_told(&tools).await;
+        let told = match self.terms.generates {
+            true => self.ask_what_is_told(&tools).await,
+            false => Vec::new(),
+        };
         let surface = Surface {
             tools,
             all_tools,

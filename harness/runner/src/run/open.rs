@@ -91,6 +91,7 @@ pub(super) async fn open(
     session.flights = Flights::new(plan.in_flight);
     session.terms.exposed = plan.listening.exposed;
     session.terms.lives_on = lives_on;
+    session.terms.generates = !plan.generation.properties.is_empty();
     session.device.silicon = plan.dut.fidelity().may_be_silicon();
     Ok(session)
 }

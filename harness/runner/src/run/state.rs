@@ -127,6 +127,8 @@ pub(super) struct Terms {
     pub(super) exposed: bool,
     /// Whether the device runs already, since an earlier run of it.
     pub(super) lives_on: bool,
+    /// Whether inputs are generated, which make more of what the device tells.
+    pub(super) generates: bool,
     /// How long a run stays with it with nothing but good requests.
     pub(super) linger: Duration,
     /// Variables for scenarios that are known before the device is.
@@ -141,6 +143,7 @@ impl Default for Terms {
             told: false,
             exposed: false,
             lives_on: false,
+            generates: false,
             linger: Duration::ZERO,
             variables: Vec::new(),
         }

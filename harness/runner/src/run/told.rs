@@ -92,8 +92,10 @@ impl Session {
     /// Which of these tools tell what others set: each of a pair is called with two values of all arguments, and read.
     pub(super) async fn ask_what_is_told(&mut self, tools: &[Value]) -> Vec<Told> {
         let mut told = Vec::new();
+        // What each tool told last.
+        let mut last = BTreeMap::new();
         for (number, pair) in pairs(tools, &self.device.permission).into_iter().enumerate() {
-            match self.try_pair(number, pair).await {
+            match self.try_pair(number, pair, &mut last).await {
                 Ok(found) => told.extend(found),
                 Err(_) => break,
             }
@@ -101,20 +103,33 @@ impl Session {
         told
     }
 
-    async fn try_pair(&mut self, number: usize, pair: Pair) -> Result<Option<Told>, Exchange> {
-        let Pair { tool, reader, values } = pair.clone();
+    async fn try_pair(
+        &mut self,
+        number: usize,
+        pair: Pair,
+        last: &mut BTreeMap<String, Value>,
+    ) -> Result<Option<Told>, Exchange> {
         let at = |what: &str| format!("told{number}-{what}");
-        let before = self.called(at("before"), &reader, Map::new()).await?;
+        if !last.contains_key(&pair.reader) {
+            let first = self.called(at("before"), &pair.reader, Map::new()).await?;
+            last.extend(first.map(|view| (pair.reader.clone(), view)));
+        }
+        let before = last.get(&pair.reader).cloned();
         let mut views = Vec::new();
-        for (turn, values) in values.into_iter().enumerate() {
-            let set = self.called(at(&format!("set{turn}")), &tool, values).await?;
+        for (turn, values) in pair.values.iter().enumerate() {
+            let set = self.called(at(&format!("set{turn}")), &pair.tool, values.clone()).await?;
             if set.as_ref().and_then(|view| view.get("outcome")) != Some(&"done".into()) {
                 return Ok(None);
             }
-            views.extend(self.called(at(&format!("read{turn}")), &reader, Map::new()).await?);
+            let read = self.called(at(&format!("read{turn}")), &pair.reader, Map::new()).await?;
+            let Some(view) = read.filter(|view| pair.may_be_in(view, turn)) else {
+                return Ok(None);
+            };
+            last.insert(pair.reader.clone(), view.clone());
+            views.push(view);
         }
         let [first, second] = &views[..] else { return Ok(None) };
-        let arguments = pair.values[0].len();
+        let (tool, arguments) = (pair.tool.clone(), pair.values[0].len());
         let told = pair.told([first, second]);
         // What is known to have been there is put back.
         let shown = |told: &Told| {
