@@ -99,6 +99,7 @@ pub fn document_address(source: &str) -> Option<&'static str> {
         "xiaozhi WebSocket" => XIAOZHI[1],
         "xiaozhi MQTT+UDP" => XIAOZHI[2],
         "RFC 8259" => "https://www.rfc-editor.org/rfc/rfc8259",
+        "RFC 6716" => "https://www.rfc-editor.org/rfc/rfc6716",
         "RFC 6455" => "https://www.rfc-editor.org/rfc/rfc6455",
         "MQTT 3.1.1" => "https://docs.oasis-open.org/mqtt/mqtt/v3.1.1/mqtt-v3.1.1.html",
         _ => return None,

@@ -44,8 +44,9 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
 fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut inputs: Vec<Vec<Op>> = Vec::new();
     let tools = context.tools().iter();
+    let told = tools.clone().flat_map(|tool| told::integers(context, tool));
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
-    for op in first.chain(tools.flat_map(|tool| of_further_types(context, tool))) {
+    for op in told.chain(first).chain(tools.flat_map(|tool| of_further_types(context, tool))) {
         let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
         match inputs.last_mut() {
             Some(last) if taken(last) + op.len() <= MOST_STEPS => last.push(op),
@@ -79,7 +80,6 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             ops.extend(values.first().map(|value| refuse(&value.to_string())));
         }
     }
-    ops.extend(told::integers(context, tool));
     ops.extend(with_defaults(context, tool));
     if tool.arguments.is_empty() && context.can("nullary") {
         // It may fail for any reason but these: the list has told that it is there, and takes nothing.

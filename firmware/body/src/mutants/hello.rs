@@ -44,6 +44,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "hello-audio-missing": "The hello has no audio parameters." => without("audio_params");
     "hello-audio-rate-string": "The sample rate in the hello is a string."
         => defect().on_hello(|hello| hello["audio_params"]["sample_rate"] = json!("16000"));
+    "hello-audio-rate-odd": "The hello announces Opus with 44100 samples a second."
+        => defect().on_hello(|hello| hello["audio_params"]["sample_rate"] = json!(44_100));
     "hello-audio-channels-zero": "The hello announces audio with no channels."
         => defect().on_hello(|hello| hello["audio_params"]["channels"] = json!(0));
     "hello-audio-format-missing": "The hello does not contain the audio format."

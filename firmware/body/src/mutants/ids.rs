@@ -56,6 +56,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => accepted(|id| id.as_f64().filter(|_| id.is_f64()).map(|id| json!(round(id) as i64)));
     "id-string-answered": "A string id is accepted and echoed."
         => answered_as_sent(Value::is_string);
+    "id-string-lower-case": "A string id is accepted, and echoed in lower case."
+        => answered_as(Value::is_string, |cause| json!(text_of(cause).to_lowercase()));
+    "id-string-ascii": "A string id is accepted, and echoed without what is not ASCII."
+        => answered_as(Value::is_string, |cause| {
+            json!(text_of(cause).replace(|c: char| !c.is_ascii(), "?"))
+        });
     "id-string-answered-late": "A string id is accepted, and answered 300 ms later." => {
         let executed = stand_in(Value::is_string);
         executed.on_answer(|cause, payload, hands| {
@@ -154,6 +160,11 @@ fn answered_as(is_such: fn(&Value) -> bool, id: fn(&Request) -> Value) -> Defect
         }
         Flow::Pass
     })
+}
+
+/// A string id.
+fn text_of(cause: &Request) -> &str {
+    cause.id().as_str().unwrap_or_default()
 }
 
 fn negative(id: &Value) -> Option<i128> {

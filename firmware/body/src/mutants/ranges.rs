@@ -57,8 +57,6 @@ pub(super) const TEXTS: &[Row] = rows! {
         => shown(|text| *text = text.replace("e\u{301}", "\u{e9}"));
     "text-direction-lost": "Marks of direction are dropped from a text."
         => shown(|text| text.retain(|c| !('\u{202a}'..='\u{202e}').contains(&c)));
-    "text-trimmed": "Blanks at the ends of a text are dropped."
-        => shown(|text| *text = format!("shown: {}", text.trim_start_matches("shown: ").trim()));
     "text-null-is-empty": "The text `null` is read as none."
         => shown(|text| if text == "shown: null" { *text = "shown: ".to_string(); });
     "text-number-read": "A text of digits is read as a number."

@@ -221,8 +221,9 @@ fn judge_call(
         proof("isError as a boolean", payload, Some(open), seq)
     });
     // Of a picture the backend's own words are handed on.
-    if open.duty.tool.as_deref() != Some(PHOTO_TOOL) && tells_failure(result) {
-        sink.test(Id::CallFailureMarked, flag == Some(&Value::Bool(true)), || {
+    if open.duty.tool.as_deref() != Some(PHOTO_TOOL) {
+        let is_marked = flag == Some(&Value::Bool(true));
+        sink.test(Id::CallFailureMarked, is_marked || !tells_failure(result), || {
             proof("isError true beside a text that tells of a failure", payload, Some(open), seq)
         });
     }

@@ -20,6 +20,10 @@ pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
 /// The headers by which a device says which one it is.
 const IDENTITY: [&str; 2] = ["device-id", "client-id"];
 
+/// Rates of samples that Opus has, in hertz, and durations of its packets, in whole milliseconds (RFC 6716, section 2).
+const OPUS_RATES: [i64; 5] = [8000, 12_000, 16_000, 24_000, 48_000];
+const OPUS_MILLISECONDS: [i64; 10] = [5, 10, 15, 20, 40, 60, 80, 90, 100, 120];
+
 /// What is known of the link in a session.
 #[derive(Debug, Default)]
 pub(crate) struct LinkState {
@@ -345,6 +349,19 @@ impl LinkState {
                 seq,
             )
         });
+        if let Some(audio) = audio.filter(|audio| good && audio["format"] == "opus") {
+            let is_one = |name: &str, all: &[i64]| {
+                as_integer(&audio[name]).is_some_and(|number| all.contains(&number))
+            };
+            let may_be =
+                is_one("sample_rate", &OPUS_RATES) && is_one("frame_duration", &OPUS_MILLISECONDS);
+            sink.test(Id::HelloOpusParams, may_be, || {
+                let expected = format!(
+                    "a sample_rate of {OPUS_RATES:?} and a frame_duration of {OPUS_MILLISECONDS:?}"
+                );
+                evidence(expected, format!("audio_params {audio}"), seq)
+            });
+        }
     }
 
     /// Any message but hello came.
