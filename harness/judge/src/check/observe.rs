@@ -242,7 +242,10 @@ impl Judge {
                 self.farewell = Some(Farewell { since_us: entry.at_us, ..Farewell::default() });
             }
             Mark::Closed { answered, how, code } => {
-                judge_code(*code, entry.seq, &mut self.sink);
+                match answered {
+                    true if code.is_none() => self.sink.held(Id::SessionCloseCode),
+                    _ => judge_code(*code, entry.seq, &mut self.sink),
+                }
                 self.closed(*answered, how, entry.seq);
             }
             Mark::Masks { frames, key } if *frames >= MASKED_FRAMES => {
