@@ -36,7 +36,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 51] = [
+pub const ALL: [&str; 52] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -66,6 +66,7 @@ pub const ALL: [&str; 51] = [
     "string",
     "default",
     "told",
+    "enum",
     "console",
     "console.boot",
     "console.mcp",
@@ -336,6 +337,13 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     candidates
         .sort_by_key(|tool| HARMLESS.iter().position(|known| *known == tool.name).unwrap_or(99));
 
+    let lists_texts = |(_, schema): &(&str, &Value)| {
+        schema.get("type").and_then(Value::as_str) == Some("string")
+            && schema.pointer("/enum/0").is_some()
+    };
+    if candidates.iter().flat_map(|tool| &tool.properties).any(lists_texts) {
+        facts.set("enum", []);
+    }
     // A tool without arguments must read rather than set: it is called very often.
     if let Some(tool) = candidates.iter().find(|tool| {
         tool.properties.is_empty()

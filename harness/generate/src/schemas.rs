@@ -44,9 +44,15 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
 fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut inputs: Vec<Vec<Op>> = Vec::new();
     let tools = context.tools().iter();
+    // Few tools have these, so that they come first: few inputs must do.
     let told = tools.clone().flat_map(|tool| told::integers(context, tool));
+    let listed = tools.clone().flat_map(|tool| enumerated(context, tool));
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
-    for op in told.chain(first).chain(tools.flat_map(|tool| of_further_types(context, tool))) {
+    for op in told
+        .chain(listed)
+        .chain(first)
+        .chain(tools.flat_map(|tool| of_further_types(context, tool)))
+    {
         let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
         match inputs.last_mut() {
             Some(last) if taken(last) + op.len() <= MOST_STEPS => last.push(op),
@@ -91,6 +97,41 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
         ops.push(vec![known]);
     }
     ops
+}
+
+/// Most values of an enum that are tried, from its beginning and from its end.
+const LISTED: usize = 3;
+
+/// The values that each enum of a tool lists, and others.
+fn enumerated(context: &Context, tool: &Tool) -> Vec<Op> {
+    // What is neither a number nor a boolean nor a text cannot be filled in.
+    if tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other) {
+        return Vec::new();
+    }
+    let lists = |argument: &Argument| match &argument.kind {
+        Kind::Text { choices } => of_enum(context, tool, argument, choices),
+        _ => Vec::new(),
+    };
+    tool.arguments.iter().flat_map(lists).collect()
+}
+
+/// The values that an enum lists, and others: a strange one, none, what begins like the last one, and its beginning.
+fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[String]) -> Vec<Op> {
+    let Some(last) = choices.last() else { return Vec::new() };
+    let sure = accepts(tool);
+    let listed = choices.iter().enumerate();
+    let listed = listed.filter(|(at, _)| *at < LISTED || choices.len() - at <= LISTED);
+    let good = listed.map(|(_, choice)| {
+        let mut arguments = others(tool, argument);
+        arguments.insert(argument.name.clone(), choice.as_str().into());
+        let answer = if sure { Answer::Result } else { Answer::Any };
+        vec![call(&tool.name, arguments.into()).answer(Id::ArgumentsEnum, answer)]
+    });
+    let half: String = last.chars().take(last.chars().count() / 2).collect();
+    let foreign = ["mcp-hil".to_owned(), String::new(), format!("{last}mcp-hil"), half];
+    let refuse = refuser(context, tool, argument, Id::ArgumentsEnum);
+    let foreign = foreign.iter().filter(|text| !choices.contains(text));
+    good.chain(foreign.map(|text| refuse(&json!(text).to_string()))).collect()
 }
 
 /// The values of other types that are not tried with the rest: there may be many, so they come when all else is done.

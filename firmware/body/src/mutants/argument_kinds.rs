@@ -23,6 +23,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 }
             }
         });
+    "enum-last-refused": "The last value of an enum is refused."
+        => languages(|language| (language == "zh-CN").then_some("none"));
+    "enum-unchecked": "A value that an enum does not have is read as the first that it has."
+        => languages(|language| (!language.contains('-')).then_some("en-US"));
+    "enum-begins-alike": "A value that begins like one of an enum is read as that."
+        => languages(|language| language.starts_with("zh-CN").then_some("zh-CN"));
     "argument-default-required": "An argument with a default is treated as required."
         => defect().on_method("tools/call", |payload, hands| {
             let params = get(payload, "params");

@@ -26,6 +26,8 @@ pub(super) const STATUS: &[Row] = rows! {
             },
             |board| board.screen.brightness = 12,
         );
+    "text-changes-volume": "The text of what was said sets the level to 0."
+        => at_message("stt", |board| board.speaker.volume = 0);
     "emotion-changes-theme": "An emotion selects the theme that goes with it."
         => at_message("llm", |board| board.screen.theme = "dark".to_string());
     "alert-ends-mute": "An alert ends the mute, so that it is heard."

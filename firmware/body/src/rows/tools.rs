@@ -7,7 +7,7 @@ use crate::defect::Defect;
 use crate::hooks::{Flow, Request};
 use crate::prelude::*;
 use crate::rows::edit::defect;
-use crate::rows::select::tool;
+use crate::rows::select::{method, tool};
 
 /// Integers below zero, and from below to above it.
 pub(crate) const FREEZER: &[Tool] = &[
@@ -137,6 +137,26 @@ pub(crate) fn storing(stores: [bool; 2]) -> impl FnMut(&Request, bool, &mut Alar
             }
         }
     }
+}
+
+/// Tells in the list which languages there are, and reads one that is asked for as another.
+pub(crate) fn languages(read: fn(&str) -> Option<&'static str>) -> Defect {
+    const LANGUAGES: [&str; 6] = ["en-US", "de-DE", "ja-JP", "pt-BR", "vi-VN", "zh-CN"];
+    const SET_LANGUAGE: &str = "self.system.set_language";
+    let listed = method("tools/list").result(|page| {
+        let tools = page["tools"].as_array_mut().into_iter().flatten();
+        for tool in tools.filter(|tool| tool["name"] == SET_LANGUAGE) {
+            tool["inputSchema"]["properties"]["language"]["enum"] = serde_json::json!(LANGUAGES);
+        }
+    });
+    listed.on_call(move |params, _| {
+        if params["name"] == SET_LANGUAGE
+            && let Some(Value::String(language)) = params.pointer_mut("/arguments/language")
+            && let Some(other) = read(language)
+        {
+            *language = other.to_string();
+        }
+    })
 }
 
 /// Adds tools to the device.

@@ -41,6 +41,7 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => shown(|text| *text = text.chars().take(40).collect());
     "text-told-trimmed": "A tool tells what it shows, without blanks at its ends."
         => shown(|text| *text = format!("shown: {}", text.trim_start_matches("shown: ").trim()));
+    "languages-listed": "The list says which languages there are." => languages(|_| None);
     "alarm-told": "A tool tells the alarm that another one sets." => alarm(storing([false, false]));
     "alarm-in-steps": "A tool tells the alarm that another one sets, in steps of a quarter of an hour."
         => alarm(|cause, is_done, kept| {

@@ -84,12 +84,18 @@ impl Judge<'_> {
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
             Action::Linger(_) => pace::judge(flat, self.log, self.sink),
+            // A connection that lasted was kept alive, be it by other packets than PINGREQ.
+            Action::KeepAlive => {
+                let ends = |logged: &Logged| matches!(logged.entry.what, What::LinkDown { .. });
+                if !self.log.entries.iter().any(ends) {
+                    self.sink.held(Id::MqttKeepAlive);
+                }
+            }
             Action::List { .. }
             | Action::Disconnect { .. }
             | Action::Reboot
             | Action::Configure { .. }
             | Action::Close { .. }
-            | Action::KeepAlive
             | Action::Audio { .. }
             | Action::Each { .. } => {}
             Action::Send(_) => {

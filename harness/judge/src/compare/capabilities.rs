@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 24] = [
+const OF_THE_DEVICE: [&str; 25] = [
     "tools",
     "pages",
     "user-tools",
@@ -32,6 +32,7 @@ const OF_THE_DEVICE: [&str; 24] = [
     "boolean",
     "string",
     "default",
+    "enum",
     "camera",
     "camera.untold",
     "reinitialize",

@@ -523,6 +523,7 @@ fn the_path_is_the_one_that_was_told(#[case] path: &str, #[case] broken: &[&str]
 #[rstest]
 #[case::whole(&[("sec-websocket-key", KEY), ("host", "h:80")], &[])]
 #[case::no_host(&[("sec-websocket-key", KEY)], &["hello.handshake"])]
+#[case::two_hosts(&[("sec-websocket-key", KEY), ("host", "h:80, h:80")], &["hello.handshake"])]
 #[case::short_key(&[("sec-websocket-key", "YWJj"), ("host", "h:80")], &["hello.handshake"])]
 fn a_handshake_has_a_key_and_a_host(#[case] headers: &[(&str, &str)], #[case] broken: &[&str]) {
     let mut play = Play::new();

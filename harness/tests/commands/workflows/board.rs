@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use serialport::{SerialPort, TTYPort};
 
 use crate::support::held::{Held, Obeys};
-use crate::support::{Place, native};
+use crate::support::{LATEST, Place, native};
 
 /// How long it is idle before its button is pressed.
 const BUTTON_AFTER_MS: &str = "100";
@@ -27,7 +27,9 @@ impl StockBoard {
         let (board, host) = TTYPort::pair().unwrap();
         // Copies, for no program that is started meanwhile gets those. The other end is held open: a master
         // without one cannot be used.
-        let [board, host] = [board, host].map(|end| end.try_clone_native().unwrap());
+        let [mut board, host] = [board, host].map(|end| end.try_clone_native().unwrap());
+        // What nobody reads yet waits, as long as a busy machine may take.
+        board.set_timeout(LATEST).unwrap();
         let port = place.path("port");
         std::os::unix::fs::symlink(host.name().unwrap(), &port).unwrap();
         let life = Life { console: Arc::new(Mutex::new((board, host))), device: None };
