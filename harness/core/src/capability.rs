@@ -202,11 +202,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         has(setter) && !schema.is_some_and(is_narrowed)
     };
     let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
-    // A status of another form tells the level in a place of its own, or not at all.
-    let is_elsewhere = surface.status.as_ref().is_some_and(|status| {
-        !reads("/audio_speaker")
-            && (tells_volume(status, false) || !SECTIONS.iter().any(|section| reads(section)))
-    });
+    let is_elsewhere = surface.status.as_ref().is_some_and(is_of_another_form);
     let steps = STEPPERS.map(|(variable, tool, sign)| {
         let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
         Some((variable, Value::from(STEPPED_FROM + sign * step)))
@@ -267,6 +263,13 @@ fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
     let of = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
     let required = tools.iter().find(of).and_then(|one| one.pointer("/inputSchema/required"));
     required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == argument))
+}
+
+/// Whether a status tells the level in a place of its own, or has nothing that the family's has.
+fn is_of_another_form(status: &Value) -> bool {
+    let has = |section: &str| status.pointer(section).is_some();
+    let is_familys = SECTIONS.iter().any(|section| has(section));
+    !has("/audio_speaker") && (tells_volume(status, false) || !is_familys)
 }
 
 /// Whether a part of the status has a level from 0 to 100 under a name with `volume`, its own or that of what it is in.

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 18] = [
+    const NEVER: [&str; 19] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -168,6 +168,7 @@ mod tests {
         "progress",
         "requests",
         "listen",
+        "told",
     ];
 
     /// A new capability is compared, or there is a reason why not.
