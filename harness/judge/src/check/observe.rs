@@ -242,9 +242,10 @@ impl Judge {
                 self.farewell = Some(Farewell { since_us: entry.at_us, ..Farewell::default() });
             }
             Mark::Closed { answered, how, code } => {
-                match answered {
-                    true if code.is_none() => self.sink.held(Id::SessionCloseCode),
-                    _ => judge_code(*code, entry.seq, &mut self.sink),
+                match code {
+                    // Nothing that may not be sent was sent.
+                    None => self.sink.held(Id::SessionCloseCode),
+                    Some(_) => judge_code(*code, entry.seq, &mut self.sink),
                 }
                 self.closed(*answered, how, entry.seq);
             }

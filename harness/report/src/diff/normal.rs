@@ -53,16 +53,18 @@ static TEXTS: LazyLock<[(Regex, &str); 8]> = LazyLock::new(|| {
     .map(|(pattern, stands)| (Regex::new(pattern).expect("a pattern of its own"), stands))
 });
 
-/// Members of JSON objects that hold a time, or the place of an entry among those of other threads.
-const TIMES: [&str; 7] = ["at_us", "seq", "took_us", "started", "timing", "unanswered", "memory"];
+/// Members of JSON objects that hold a time, the place of an entry among those of other threads, or how many frames came
+/// in a time.
+const TIMES: [&str; 8] =
+    ["at_us", "seq", "took_us", "started", "timing", "unanswered", "memory", "masks"];
 
 /// Headers of a handshake that are random.
 const RANDOM: [&str; 1] = ["sec-websocket-key"];
 
 /// Requirements that are exercised by what comes by a clock of its own, or where enough time has passed: whether a
 /// setting is still on its way after a call is told by that.
-const BY_CLOCK: [&str; 4] =
-    ["channel.header", "channel.sequence", "mqtt.keep-alive", "status.kept"];
+const BY_CLOCK: [&str; 5] =
+    ["channel.header", "channel.sequence", "mqtt.keep-alive", "session.mask-fresh", "status.kept"];
 
 /// A part of a run that is compared by itself: its name, and its lines.
 type Parts = BTreeMap<String, Vec<String>>;
