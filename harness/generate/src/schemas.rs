@@ -48,8 +48,8 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let told = tools.clone().flat_map(|tool| told::integers(context, tool));
     let listed = tools.clone().flat_map(|tool| enumerated(context, tool));
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
-    for op in told
-        .chain(listed)
+    for op in listed
+        .chain(told)
         .chain(first)
         .chain(tools.flat_map(|tool| of_further_types(context, tool)))
     {
