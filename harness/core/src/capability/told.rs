@@ -34,7 +34,7 @@ pub struct Pair {
     pub tool: String,
     /// The tool that may tell it.
     pub reader: String,
-    /// The arguments of the two calls: no argument has the same value in both.
+    /// The arguments of the two calls: no argument of several values has the same in both.
     pub values: [Map<String, Value>; 2],
 }
 
