@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{CAPABILITIES, catalogue, scripts};
 use mcp_hil_core::catalogue::RequirementId;
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
     "xiaozhi MQTT+UDP",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 10] = [
     "MCP 2024-11-05",
     "MQTT 3.1.1",
     "RFC 6455",
+    "RFC 6716",
     "RFC 8259",
     "measured devices",
 ];
@@ -66,7 +67,7 @@ fn every_requirement_is_exercised() {
         .iter()
         .flat_map(|script| script.slugs.iter().map(|(slug, _)| slug.as_str()))
         .collect();
-    let judged = judged();
+    let judged = named_in_code();
     let catalogue = catalogue();
     let idle: Vec<&String> = catalogue
         .keys()
@@ -75,11 +76,12 @@ fn every_requirement_is_exercised() {
     assert!(idle.is_empty(), "nothing exercises {idle:?}");
 }
 
-/// Requirements that the judge tests on every transcript, read off its source: a scenario only has to cause
-/// what they are about.
-fn judged() -> BTreeSet<&'static str> {
+/// Requirements that the judge tests on every transcript (a scenario only has to cause what they are about)
+/// and those that generated cases state, both read off the sources.
+fn named_in_code() -> BTreeSet<&'static str> {
     let mut texts = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../harness/judge/src")];
+    let harness = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harness");
+    let mut folders = vec![harness.join("judge/src"), harness.join("generate/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
