@@ -36,7 +36,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 52] = [
+pub const ALL: [&str; 54] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -66,6 +66,8 @@ pub const ALL: [&str; 52] = [
     "string",
     "default",
     "told",
+    "told.number",
+    "told.several",
     "enum",
     "console",
     "console.boot",

@@ -16,7 +16,21 @@ const IN_FLIGHT: usize = 16;
 
 const SLUG: Id = Id::JsonrpcInFlight;
 
+/// Most tools that are read together.
+const READERS: usize = 6;
+
+/// Every so many inputs there is one that reads what several tools tell.
+const READINGS: u32 = 8;
+
+/// Where in a row of inputs that one stands: behind those that others need more.
+const READING: u32 = 6;
+
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
+    if number % READINGS == READING
+        && let Some(steps) = readings(context)
+    {
+        return steps;
+    }
     let mut kinds = vec![
         Just(good().answer(SLUG, Answer::Result)).boxed(),
         Just(tools(list())).boxed(),
@@ -95,6 +109,25 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
             steps
         })
         .boxed()
+}
+
+/// Tools that tell something, each alone first, and then all of them in flight together, in any order.
+fn readings(context: &Context) -> Option<BoxedStrategy<Vec<Step>>> {
+    let readers: Vec<Step> = context
+        .readers()
+        .take(READERS)
+        .map(|tool| call(&tool.name, json!({})).answer(Id::CallSuccess, Answer::Any))
+        .collect();
+    if readers.len() < 2 {
+        return None;
+    }
+    let together = Just([readers.clone(), readers.clone()].concat()).prop_shuffle();
+    let steps = together.prop_map(move |together| {
+        let mut steps = readers.clone();
+        steps.push(Step::of(Action::Burst(together)));
+        steps
+    });
+    Some(steps.boxed())
 }
 
 /// Messages of which the first is of the kind that the number chooses; every fourth flight is as full as

@@ -108,12 +108,15 @@ impl Context {
         &self.tools
     }
 
-    /// A tool that may tell what this one keeps: its name has the same beginning, and it takes nothing.
+    /// The tools that tell something, and take nothing.
+    pub(crate) fn readers(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().filter(|one| one.arguments.is_empty() && only_reads(&one.name))
+    }
+
+    /// A tool that may tell what this one keeps: its name has the same beginning.
     pub(crate) fn reader(&self, tool: &str) -> Option<&str> {
-        let tells = |one: &&Tool| {
-            one.arguments.is_empty() && only_reads(&one.name) && family(&one.name) == family(tool)
-        };
-        self.tools.iter().find(tells).map(|one| one.name.as_str())
+        let mut of_it = self.readers().filter(|one| family(&one.name) == family(tool));
+        of_it.next().map(|one| one.name.as_str())
     }
 
     /// What another tool was seen to tell of what this one sets.

@@ -38,6 +38,7 @@ pub use context::Context;
 pub use draw::Draw;
 pub use property::{PROPERTIES, Property};
 pub use steps::good_requests;
+pub use told::capabilities_told;
 
 #[cfg(test)]
 mod tests;

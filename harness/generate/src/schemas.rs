@@ -1,6 +1,8 @@
 //! The bounds, the default and the need of every argument, by the schema of its tool: what `arguments` draws by
 //! chance, each once. What is left of the inputs is drawn as there.
 
+use std::collections::BTreeSet;
+
 use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -45,10 +47,18 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut inputs: Vec<Vec<Op>> = Vec::new();
     let tools = context.tools().iter();
     // Few tools have these, so that they come first: few inputs must do.
-    let told = tools.clone().flat_map(|tool| told::integers(context, tool));
+    let mut judged = BTreeSet::new();
+    let is_new = |op: &Op| {
+        let requirements = op.iter().flat_map(|step| &step.expect).map(|expect| expect.requirement);
+        requirements.fold(false, |is_new, one| judged.insert(one) || is_new)
+    };
+    let told = tools.clone().flat_map(|tool| told::of_tool(context, tool));
+    let (leading, told): (Vec<Op>, Vec<Op>) = told.partition(is_new);
     let listed = tools.clone().flat_map(|tool| enumerated(context, tool));
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
-    for op in listed
+    for op in leading
+        .into_iter()
+        .chain(listed)
         .chain(told)
         .chain(first)
         .chain(tools.flat_map(|tool| of_further_types(context, tool)))

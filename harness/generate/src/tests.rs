@@ -104,18 +104,21 @@ fn what_another_tool_tells_is_read() {
     };
     let facts = Facts { told: vec![told], ..Facts::default() };
     let context = Context::new(&facts, &tools, &permission(Trust::Simulated));
-    let ops = told::integers(&context, &context.tools()[0]);
+    let ops = told::of_tool(&context, &context.tools()[0]);
     let read = |op: &Vec<Step>| {
-        let (at, matcher) = &op[1].expect[0].parts[0];
-        assert_eq!(at, "/json");
-        matcher.pattern()["$not"]["$in"].clone()
+        let parts = op[1].expect.iter().map(|expect| {
+            let (at, matcher) = &expect.parts[0];
+            assert_eq!(at, "/json");
+            matcher.pattern()["$not"].clone()
+        });
+        parts.collect::<Vec<Value>>()
     };
-    let wrong: Vec<Value> = ops.iter().map(read).collect();
+    let wrong: Vec<Vec<Value>> = ops.iter().map(read).collect();
     assert_eq!(wrong.len(), 5, "{wrong:?}");
-    assert_eq!(wrong[0], json!([127, 129, 65_407, 4_294_967_167_i64]), "-129");
-    assert_eq!(wrong[3], json!([-56]), "200; -200 is an end");
-    assert_eq!(wrong[4], json!([-300, 44]), "300");
-    assert!(told::integers(&Context::default(), &context.tools()[0]).is_empty());
+    assert_eq!(wrong[0], [json!({"$in": [127, 65_407, 4_294_967_167_i64]}), json!(129)], "-129");
+    assert_eq!(wrong[3], [json!({"$in": [-56]})], "200");
+    assert_eq!(wrong[4], [json!({"$in": [44]})], "300");
+    assert!(told::of_tool(&Context::default(), &context.tools()[0]).is_empty());
 }
 
 #[test]

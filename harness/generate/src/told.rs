@@ -7,20 +7,42 @@ use std::collections::BTreeSet;
 
 use mcp_hil_core::capability::Told;
 use mcp_hil_core::catalogue::RequirementId as Id;
-use mcp_hil_scenario::Step;
+use mcp_hil_scenario::{Expect, Step};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{Op, value_of};
-use crate::context::{Context, Kind, Tool};
+use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
 use crate::steps::call;
 
 /// Numbers of which each smaller type makes others.
 const NUMBERS: [i64; 9] = [-40_000, -300, -129, -100, -7, 200, 300, 40_000, 70_000];
 
-/// Sets integers of this tool, and reads what is told of them.
-pub(crate) fn integers(context: &Context, tool: &Tool) -> Vec<Op> {
+/// What a device brings of which tools that tell what others set: capabilities of their own, as not each of them can
+/// show the same faults.
+pub fn capabilities_told(context: &Context) -> BTreeSet<&'static str> {
+    let ops = context.tools().iter().flat_map(|tool| of_tool(context, tool));
+    let expects = ops.flatten().flat_map(|step| step.expect);
+    let brings = |expect: Expect| match expect.requirement {
+        Id::ArgumentsNarrowed => Some("told.number"),
+        Id::ArgumentsByName => Some("told.several"),
+        _ => None,
+    };
+    expects.filter_map(brings).collect()
+}
+
+/// What is set by this tool, and read where another one tells it.
+pub(crate) fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
     let Some(told) = context.told(&tool.name) else { return Vec::new() };
+    let exchanged = exchanged(tool, told);
+    let mut ops = integers(tool, told);
+    ops.extend(exchanged);
+    ops.extend(tool.arguments.iter().filter_map(|argument| default(tool, argument, told)));
+    ops
+}
+
+/// Sets integers of this tool.
+fn integers(tool: &Tool, told: &Told) -> Vec<Op> {
     let mut ops = Vec::new();
     for argument in &tool.arguments {
         let Kind::Integer { minimum: Some(low), maximum: Some(high) } = argument.kind else {
@@ -32,15 +54,55 @@ pub(crate) fn integers(context: &Context, tool: &Tool) -> Vec<Op> {
             // Those may be what was told before, or the end of what hardware can do.
             let usual = [Some(number), values[&argument.name].as_i64(), Some(low), Some(high)];
             values.insert(argument.name.clone(), number.into());
-            let wrong = left_of(number);
-            let wrong: Vec<&i64> =
-                wrong.iter().filter(|one| !usual.contains(&Some(**one))).collect();
-            let told = call(&told.reader, json!({}));
-            let told = told.shows(Id::CallSettingTold, at, json!({"$not": {"$in": wrong}}));
-            ops.push(vec![call(&tool.name, values.into()), told]);
+            let is_usual = |one: &i64| usual.contains(&Some(*one));
+            let narrowed: Vec<i64> =
+                left_of(number).into_iter().filter(|one| !is_usual(one)).collect();
+            let mut reading = call(&told.reader, json!({}));
+            if !narrowed.is_empty() {
+                let others = json!({"$not": {"$in": narrowed}});
+                reading = reading.shows(Id::ArgumentsNarrowed, at, others);
+            }
+            // A sign may well be told apart, as a direction.
+            if number < 0 && !is_usual(&-number) {
+                reading = reading.shows(Id::CallSettingTold, at, json!({"$not": -number}));
+            }
+            ops.push(vec![call(&tool.name, values.into()), reading]);
         }
     }
     ops
+}
+
+/// Sets all arguments, each to another value: no two of them are told for each other.
+fn exchanged(tool: &Tool, told: &Told) -> Option<Op> {
+    let values = values(tool);
+    let mut reading = call(&told.reader, json!({}));
+    for (name, at) in &told.places {
+        let others = told.places.keys().filter_map(|other| values.get(other));
+        let others: Vec<&Value> = others.filter(|other| **other != values[name]).collect();
+        if !others.is_empty() && !values[name].is_boolean() {
+            reading = reading.shows(Id::ArgumentsByName, at, json!({"$not": {"$in": others}}));
+        }
+    }
+    (!reading.expect.is_empty()).then(|| vec![call(&tool.name, values.into()), reading])
+}
+
+/// Sets an argument to its default, and leaves it out: both times the same is told.
+fn default(tool: &Tool, argument: &Argument, told: &Told) -> Option<Op> {
+    let default = argument.default.clone().filter(|_| !argument.required)?;
+    let at = told.places.get(&argument.name)?;
+    let usual = values(tool);
+    let mut said = usual.clone();
+    said.insert(argument.name.clone(), default);
+    let mut left_out = usual.clone();
+    left_out.remove(&argument.name);
+    let set = |values: Map<String, Value>| call(&tool.name, values.into());
+    let kept = format!("default-{}", argument.name);
+    let mut first = call(&told.reader, json!({}));
+    first.bind.insert(kept.clone(), at.clone());
+    let second = call(&told.reader, json!({}));
+    let same = json!(format!("${{{kept}}}"));
+    let second = second.shows_as_bound(Id::ArgumentsDefaultTold, at, same);
+    Some(vec![set(said), first, set(usual), set(left_out), second])
 }
 
 /// What smaller integers, and those without a sign, make of a number.
@@ -57,7 +119,6 @@ fn left_of(number: i64) -> BTreeSet<i64> {
         i64::from(long),
         i64::from(long as i16),
         i64::from(number as u32),
-        -number,
     ]
     .into()
 }
@@ -98,7 +159,24 @@ pub(crate) fn readbacks(context: &Context) -> impl Iterator<Item = (&str, Readba
     })
 }
 
-/// Good values for all arguments.
+/// Good values for all arguments, for each of those alike another one where that can be.
 fn values(tool: &Tool) -> Map<String, Value> {
-    tool.arguments.iter().map(|one| (one.name.clone(), value_of(&one.kind))).collect()
+    let of = |(nth, argument): (i64, &Argument)| {
+        let value = match (&argument.kind, value_of(&argument.kind)) {
+            (Kind::Integer { maximum: Some(high), .. }, Value::Number(middle)) => {
+                let shifted = middle.as_i64().map(|middle| middle + nth);
+                shifted.filter(|shifted| shifted <= high).map_or(Value::Number(middle), Value::from)
+            }
+            (Kind::Text { choices }, Value::String(text)) if choices.is_empty() && nth > 0 => {
+                format!("{text}-{nth}").into()
+            }
+            (Kind::Text { choices }, text) => {
+                let choice = choices.iter().cycle().nth(usize::try_from(nth).unwrap_or_default());
+                choice.map_or(text, |choice| choice.as_str().into())
+            }
+            (_, value) => value,
+        };
+        (argument.name.clone(), value)
+    };
+    (0..).zip(&tool.arguments).map(of).collect()
 }

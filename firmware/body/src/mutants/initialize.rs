@@ -44,6 +44,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => results(|result| result["capabilities"] = json!({}));
     "initialize-tools-true": "The capability of tools is true instead of an object."
         => results(|result| result["capabilities"]["tools"] = json!(true));
+    "initialize-list-changed-misspelt": "The capability of tools has `list_changed`."
+        => results(|result| {
+            remove(&mut result["capabilities"]["tools"], "listChanged");
+            result["capabilities"]["tools"]["list_changed"] = json!(true);
+        });
     "initialize-list-changed-string": "The capability of tools has `listChanged` as a string."
         => results(|result| result["capabilities"]["tools"]["listChanged"] = json!("false"));
     "initialize-server-info-missing": "The result has no serverInfo."

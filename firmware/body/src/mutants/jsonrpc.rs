@@ -124,6 +124,21 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "in-flight-last-only": "Of several requests in flight only the last is answered."
         => held_answers(|answers| drop(answers.drain(..answers.len() - 1)));
+    "in-flight-readings-share-buffer":
+        "Tools that tell something and are called together all tell what the last one does."
+        => held_answers(|answers| {
+            const TEXT: &str = "/result/content/0/text";
+            let is_told = |text: &&Value| text.as_str().is_some_and(|text| text.starts_with('{'));
+            let told = |answer: &Value| answer.pointer(TEXT).filter(is_told).cloned();
+            let last = answers.iter().rev().find_map(told);
+            for answer in answers {
+                if let (Some(text), Some(last)) = (answer.pointer_mut(TEXT), &last)
+                    && is_told(&&*text)
+                {
+                    text.clone_from(last);
+                }
+            }
+        });
     "in-flight-pages-share-buffer":
         "Pages of the list that are in flight together all have the tools of the last one."
         => held_answers(|answers| {

@@ -63,6 +63,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
             Flow::Pass
         })
     };
+    "page-cursor-misspelt": "The cursor of the next page is called next_cursor, and no other page is ever seen."
+        => pages(|_, result| if let Some(cursor) = result.get("nextCursor").cloned() {
+            remove(result, "nextCursor");
+            result["next_cursor"] = cursor;
+        });
     "page-cursor-null": "The last page has the nextCursor null."
         => pages(|_, result| if result.get("nextCursor").is_none() {
             result["nextCursor"] = Value::Null;

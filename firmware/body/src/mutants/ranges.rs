@@ -31,6 +31,26 @@ pub(super) const TEXTS: &[Row] = rows! {
             storing([false, false])(cause, is_done, kept);
             kept[1].1 = kept[1].1.abs();
         });
+    "alarm-byte": "The offset of an alarm is kept in a byte without a sign."
+        => alarm(|cause, is_done, kept| {
+            storing([false, false])(cause, is_done, kept);
+            kept[1].1 &= 0xff;
+        });
+    "alarm-exchanged": "Hour and offset of an alarm are kept in each other's place."
+        => alarm(|cause, is_done, kept| {
+            let [hour, offset] = [kept[0].1, kept[1].1];
+            let mut sent = [("hour", offset), ("offset", hour)];
+            storing([false, false])(cause, is_done, &mut sent);
+            (kept[0].1, kept[1].1) = (sent[1].1, sent[0].1);
+        });
+    "alarm-default-ignored": "The offset of an alarm that is left out stays as it was."
+        => alarm(|cause, is_done, kept| {
+            let before = kept[1].1;
+            storing([false, false])(cause, is_done, kept);
+            if cause.argument("offset").is_null() {
+                kept[1].1 = before;
+            }
+        });
     "alarm-by-place": "The arguments of an alarm are taken by their places."
         => alarm(|cause, is_done, kept| {
             let arguments = cause.params()["arguments"].as_object();

@@ -86,13 +86,16 @@ pub(crate) fn notes(layer: Defect) -> Defect {
 
 const SET_ALARM: &str = "self.alarm.set_alarm";
 const GET_ALARM: &str = "self.alarm.get_alarm";
+/// The offset of an alarm of which none is said.
+const ON_TIME: i64 = -5;
 const ALARM: &[Tool] = &[
     Tool {
         name: SET_ALARM,
         description: "Sets when the alarm rings.",
         properties: &[
             Property::integer("hour", "The hour.", 0, 23),
-            Property::integer("offset", "Minutes before or after it.", -120, 120),
+            Property::integer("offset", "Minutes before or after it.", -120, 120)
+                .with_default_integer(ON_TIME),
         ],
         user_only: false,
         handler: |_, _, _| Ok("true".to_string()),
@@ -132,9 +135,9 @@ pub(crate) fn alarm(mut keep: impl FnMut(&Request, bool, &mut Alarm) + 'static) 
 pub(crate) fn storing(stores: [bool; 2]) -> impl FnMut(&Request, bool, &mut Alarm) {
     move |cause, is_done, kept| {
         for ((name, value), stores) in kept.iter_mut().zip(stores) {
-            if let Some(new) = cause.argument(name).as_i64().filter(|_| is_done || stores) {
-                *value = new;
-            }
+            let default = Some(ON_TIME).filter(|_| is_done && *name == "offset");
+            let new = cause.argument(name).as_i64().filter(|_| is_done || stores);
+            *value = new.or(default).unwrap_or(*value);
         }
     }
 }

@@ -142,10 +142,13 @@ pub fn family(tool: &str) -> Option<&str> {
     tool.rsplit_once('.').map(|(family, _)| family)
 }
 
+/// Verbs in the names of tools that change nothing.
+const READING: [&str; 4] = ["get", "read", "query", "list"];
+
 /// Whether a call of a tool changes nothing, judged by its name.
 pub fn only_reads(tool: &str) -> bool {
-    let short = tool.rsplit('.').next().unwrap_or(tool);
-    tool == STATUS_TOOL || short.starts_with("get_")
+    let ends = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_lowercase());
+    READING.iter().any(|verb| short(tool).strip_prefix(verb).is_some_and(ends))
 }
 
 /// Whether a tool may be called with valid arguments, judged by its name.
@@ -196,6 +199,16 @@ mod tests {
         }
         for name in ["self.fan", "self.fan.set_speed", "self.led.blinks", "xself.fan.turn"] {
             assert!(!permission.allows(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_verb_tells_whether_a_tool_only_reads() {
+        for name in [STATUS_TOOL, "self.sensor.read", "self.fan.getSpeed", "self.alarms.list_all"] {
+            assert!(only_reads(name), "{name}");
+        }
+        for name in ["self.getaway.start", "self.fan.set_speed", "self.listen"] {
+            assert!(!only_reads(name), "{name}");
         }
     }
 

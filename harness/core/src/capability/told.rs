@@ -73,10 +73,10 @@ pub fn pairs(tools: &[Value], permission: &Permission) -> Vec<Pair> {
 /// Most that any type of integer holds, with or without a sign.
 const FITS: i64 = 127;
 
-/// Values for all arguments, different ones for either call, integers such as fit in any type if they can; nothing for a
-/// tool without arguments, or with one of which no two good values are known.
+/// Values for all arguments, different ones for either call and for each argument, integers such as fit in any type, as
+/// far as that can be; nothing for a tool without arguments, or with one of which no two good values are known.
 fn values(tool: &Candidate<'_>, end: usize) -> Option<Map<String, Value>> {
-    let of = |(name, schema): &(&str, &Value)| {
+    let of = |(nth, (name, schema)): (i64, &(&str, &Value))| {
         let choices = schema.get("enum").and_then(Value::as_array);
         let value = match (schema.get("type")?.as_str()?, choices) {
             (_, Some(choices)) => [choices.first()?, choices.last()?][end].clone(),
@@ -84,18 +84,21 @@ fn values(tool: &Candidate<'_>, end: usize) -> Option<Map<String, Value>> {
                 let [low, high] = bounds(schema);
                 let (low, high) = (low?, high?);
                 let (least, most) = (low.max(0), high.min(FITS));
+                let third = least + (most - least) / 3;
                 match least < most {
-                    true => [least + (most - least) / 3, most][end].into(),
+                    true if third + nth < most - nth => [third + nth, most - nth][end].into(),
+                    true => [third, most][end].into(),
                     false => [low, high][end].into(),
                 }
             }
             ("boolean", None) => (end == 1).into(),
-            ("string", None) => ["mcp-hil", "MCP"][end].into(),
+            ("string", None) if nth == 0 => ["mcp-hil", "MCP"][end].into(),
+            ("string", None) => format!("{}-{nth}", ["mcp-hil", "MCP"][end]).into(),
             _ => return None,
         };
         Some(((*name).to_owned(), value))
     };
-    let values: Option<Map<String, Value>> = tool.properties.iter().map(of).collect();
+    let values: Option<Map<String, Value>> = (0..).zip(&tool.properties).map(of).collect();
     values.filter(|values| !values.is_empty())
 }
 
@@ -107,22 +110,31 @@ impl Pair {
         self.values[call].values().any(|value| shown.iter().any(|(_, one)| *one == value))
     }
 
-    /// What the reader tells, by the views of its answers after the two calls.
+    /// What the reader tells, by the views of its answers after the two calls. Under the name of an argument it tells
+    /// that one, even if it shows what another one was set to.
     pub fn told(self, views: [&Value; 2]) -> Option<Told> {
         let [mut first, mut second] = [Vec::new(), Vec::new()];
         leaves(views[0], String::new(), &mut first);
         leaves(views[1], String::new(), &mut second);
+        let shows = |place: &(String, &Value), argument: &str| {
+            let [value, other] = self.values.each_ref().map(|values| values.get(argument));
+            let then = second.iter().find(|one| one.0 == place.0).map(|one| one.1);
+            value != other && Some(place.1) == value && then == other
+        };
+        let name_of = |place: &(String, &Value)| {
+            let name = place.0.rsplit('/').next()?;
+            self.values[0].get_key_value(name).map(|(name, _)| name.clone())
+        };
         let mut places = BTreeMap::new();
-        for (name, value) in &self.values[0] {
-            let Some(other) = self.values[1].get(name).filter(|other| *other != value) else {
-                continue;
+        for name in self.values[0].keys() {
+            let is_named = |place: &&(String, &Value)| name_of(place).as_ref() == Some(name);
+            let shows_any = |place: &&(String, &Value)| {
+                self.values[0].keys().any(|argument| shows(place, argument))
             };
-            let shows = |place: &&(String, &Value)| {
-                place.1 == value && second.iter().any(|one| one.0 == place.0 && one.1 == other)
-            };
-            let named = |place: &&(String, &Value)| place.0.rsplit('/').next() == Some(name);
-            let mut shown = first.iter().filter(shows);
-            let place = shown.clone().find(named).or_else(|| shown.next());
+            let is_free =
+                |place: &&(String, &Value)| name_of(place).is_none() && shows(place, name);
+            let named = first.iter().filter(is_named).find(shows_any);
+            let place = named.or_else(|| first.iter().find(is_free));
             places.extend(place.map(|(place, _)| (name.clone(), place.clone())));
         }
         let Self { tool, reader, .. } = self;
@@ -195,5 +207,22 @@ mod tests {
         assert_eq!(told(&view(127, "high")), Some(vec![place("mode"), place("speed")]));
         assert_eq!(told(&view(44, "high")), Some(vec![place("mode")]));
         assert_eq!(told(&view(44, "low")), None);
+    }
+
+    #[test]
+    fn arguments_that_are_taken_for_each_other_are_told_under_their_own_names() {
+        let number = json!({"type": "integer", "minimum": 0, "maximum": 100});
+        let tools = [
+            tool("self.robot.set_pose", &json!({"pan": number, "tilt": number})),
+            tool("self.robot.get_pose", &json!({})),
+        ];
+        let pair = pairs(&tools, &Trust::Simulated.into()).remove(0);
+        let [first, second] = &pair.values;
+        assert_ne!((&first["pan"], &second["pan"]), (&first["tilt"], &second["tilt"]));
+        let swapped = |values: &Map<String, Value>| json!({"json": {"pan": values["tilt"], "tilt": values["pan"]}});
+        let views = [swapped(first), swapped(second)];
+        let told = pair.told([&views[0], &views[1]]).unwrap();
+        assert_eq!(told.places["pan"], "/json/pan");
+        assert_eq!(told.places["tilt"], "/json/tilt");
     }
 }

@@ -51,6 +51,14 @@ const LATER_MEMBERS: [(&str, &str, &str, Form); 8] = [
     ("2025-06-18", "tools/call", "structuredContent", OBJECT),
 ];
 
+/// Optional members without which an answer says something else: in what of a method's result, and how each is spelled
+/// (MCP 2024-11-05, schema).
+const NAMES: [(&str, &str, &str); 3] = [
+    ("initialize", "/capabilities/tools", "listChanged"),
+    ("tools/list", "", "nextCursor"),
+    ("tools/call", "", "isError"),
+];
+
 /// Levels of `notifications/message` (MCP 2024-11-05, server/utilities/logging).
 const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -120,6 +128,7 @@ impl Claims {
             return;
         };
         judge_members(method, result, &self.version, (payload, open, seq), sink);
+        judge_names(method, result, (payload, open, seq), sink);
         if method == "initialize" {
             self.initialized(result, (payload, open, seq), sink);
         }
@@ -247,6 +256,31 @@ fn judge_members(
     }
 }
 
+/// Judges how members are spelled: under `next_cursor` nobody looks for the next page.
+fn judge_names(method: &str, result: &Value, answered: Exchange<'_>, sink: &mut Sink) {
+    let (payload, open, seq) = answered;
+    sink.held(Id::McpMemberNames);
+    for (_, place, name) in NAMES.into_iter().filter(|(of, ..)| *of == method) {
+        let Some(Value::Object(members)) = result.pointer(place) else { continue };
+        let is_meant = |(other, value): &(&String, &Value)| {
+            letters(other).eq(letters(name))
+                && !matches!(value, Value::Null | Value::Bool(false))
+                && **value != ""
+        };
+        let is_there = members.contains_key(name);
+        let found = members.iter().find(|member| !is_there && is_meant(member));
+        sink.test_once(Id::McpMemberNames, found.is_none(), || {
+            let other = found.map(|(other, _)| other.as_str()).unwrap_or_default();
+            proof(&format!("`{name}`, and not `{other}`"), payload, Some(open), seq)
+        });
+    }
+}
+
+/// What is left of a name when it is spelled in the manner of another language.
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase())
+}
+
 /// The values at a place.
 fn collect<'a>(value: &'a Value, place: &[&str], found: &mut Vec<&'a Value>) {
     match place {
@@ -270,6 +304,19 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    fn open() -> Open {
+        Open {
+            seq: 0,
+            at_us: 0,
+            case: "a/a".into(),
+            step: None,
+            link: 1,
+            duty: Duty::default(),
+            text: "{}".into(),
+            in_line: false,
+        }
+    }
+
     #[rstest]
     #[case("2024-11-05", json!({"_meta": 1}), true)]
     #[case("2024-11-05", json!({"tools": [{"title": 1, "annotations": [], "outputSchema": 0}]}), false)]
@@ -283,19 +330,30 @@ mod tests {
         #[case] result: Value,
         #[case] is_found: bool,
     ) {
-        let open = Open {
-            seq: 0,
-            at_us: 0,
-            case: "a/a".into(),
-            step: None,
-            link: 1,
-            duty: Duty::default(),
-            text: "{}".into(),
-            in_line: false,
-        };
         let mut sink = Sink::default();
         let payload = Map::from_iter([("result".to_owned(), result.clone())]);
-        judge_members("tools/list", &result, version, (&payload, &open, 1), &mut sink);
+        judge_members("tools/list", &result, version, (&payload, &open(), 1), &mut sink);
+        assert_eq!(!sink.found.is_empty(), is_found);
+    }
+
+    #[rstest]
+    #[case("tools/list", json!({"next_cursor": "a"}), true)]
+    #[case("tools/list", json!({"nextcursor": "a"}), true)]
+    #[case("tools/list", json!({"next_cursor": ""}), false)]
+    #[case("tools/list", json!({"next_cursor": "a", "nextCursor": "a"}), false)]
+    #[case("tools/list", json!({"is_error": true}), false)]
+    #[case("tools/call", json!({"is_error": true}), true)]
+    #[case("tools/call", json!({"is_error": false}), false)]
+    #[case("initialize", json!({"capabilities": {"tools": {"list_changed": true}}}), true)]
+    #[case("initialize", json!({"capabilities": {"tools": {"listChanged": true}}}), false)]
+    fn members_are_named_as_in_the_schema(
+        #[case] method: &str,
+        #[case] result: Value,
+        #[case] is_found: bool,
+    ) {
+        let mut sink = Sink::default();
+        let payload = Map::from_iter([("result".to_owned(), result.clone())]);
+        judge_names(method, &result, (&payload, &open(), 1), &mut sink);
         assert_eq!(!sink.found.is_empty(), is_found);
     }
 }

@@ -16,6 +16,7 @@ mod control;
 mod echo;
 mod expectation;
 mod flight;
+mod foreign_result;
 mod handshake;
 mod kept;
 mod leak;
@@ -158,6 +159,7 @@ pub struct Judge {
     made_up: refusal_text::MadeUp,
     echoes: echo::Echoes,
     told: told::Told,
+    results: foreign_result::Results,
     link: handshake::LinkState,
     closings: closing::Closings,
     mqtt: mqtt::Acknowledgements,

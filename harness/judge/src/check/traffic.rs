@@ -287,6 +287,7 @@ impl Judge {
         self.made_up.judge(seq, payload, open, &mut self.sink);
         self.echoes.judge(seq, payload, open, &mut self.sink);
         self.told.answered(seq, payload, open, &mut self.sink);
+        self.results.answered(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }

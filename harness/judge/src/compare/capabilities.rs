@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 19] = [
+    const NEVER: [&str; 21] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -169,6 +169,8 @@ mod tests {
         "requests",
         "listen",
         "told",
+        "told.number",
+        "told.several",
     ];
 
     /// A new capability is compared, or there is a reason why not.

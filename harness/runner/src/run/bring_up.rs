@@ -11,6 +11,7 @@ use mcp_hil_core::transcript::{Mark, Role, What};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_endpoint::Endpoint;
+use mcp_hil_generate::{Context, capabilities_told};
 use mcp_hil_judge::check::{Seen, settings};
 use serde_json::{Value, json};
 
@@ -283,6 +284,10 @@ impl Session {
     /// Notes what the device can do, and writes it to the transcript.
     fn note_facts(&mut self, surface: Surface, repeats: bool, told: Vec<Told>) {
         let mut facts = discover(&surface, &self.device.permission);
+        facts.told = told;
+        let context = Context::new(&facts, &surface.tools, &self.device.permission);
+        let of_told = capabilities_told(&context).into_iter().map(str::to_owned);
+        facts.capabilities.extend(of_told);
         self.device.tools = surface.tools;
         self.device.status = surface.status;
         let websocket = self.transport == Transport::WebSocket;
@@ -299,10 +304,9 @@ impl Session {
             (SILICON, self.device.silicon),
             (LINGER, !self.terms.linger.is_zero()),
             (REINITIALIZE, repeats),
-            ("told", !told.is_empty()),
+            ("told", !facts.told.is_empty()),
             ("camera.untold", camera && !self.device.insists_on_vision && !self.terms.lives_on),
         ];
-        facts.told = told;
         let claims = claims.into_iter().filter(|(_, claimed)| *claimed);
         facts.capabilities.extend(claims.map(|(name, _)| name.to_owned()));
         for (name, value) in &self.terms.variables {
