@@ -120,6 +120,11 @@ impl Conversation {
         ids.find(|id| !self.used.contains(&id.to_string())).unwrap_or(self.next_id)
     }
 
+    /// Whether this id was given to a request of this session here, and not by a case.
+    pub fn gave(&self, id: u64) -> bool {
+        (self.first_id..self.next_id).contains(&id) && !self.used.contains(&id.to_string())
+    }
+
     /// Takes note of the id of a request that was sent.
     pub fn use_id(&mut self, id: &Value) {
         // Those that were given here are known.

@@ -201,8 +201,13 @@ pub(crate) fn good_integer(
         let mut arguments = rest.clone();
         arguments.insert(name.clone(), value.into());
         let answer = if sure { Answer::Result } else { Answer::Any };
+        let valid = !is_step(&tool) && tool.is_valid(&name, &arguments);
+        let mut message = call(&tool.name, arguments.into()).answer(requirement, answer);
+        if !sure && valid {
+            message = message.not_invalid(requirement);
+        }
         let mut op = before.clone();
-        op.push(call(&tool.name, arguments.into()).answer(requirement, answer));
+        op.push(message);
         if let Some(at) = at {
             // A backlight may have steps, and never be dark.
             let is_light = tool.name == SET_BRIGHTNESS;

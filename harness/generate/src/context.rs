@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use mcp_hil_core::bounds::bounds;
-use mcp_hil_core::capability::{Facts, Permission, Told, family, only_reads};
+use mcp_hil_core::capability::{Facts, Permission, Told, family, is_setting, only_reads};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -168,6 +168,20 @@ impl Tool {
         let plain = |text: &str| !text.contains("${");
         (plain(name) && arguments.iter().all(|argument| plain(&argument.name)))
             .then(|| Self { name: name.to_owned(), arguments })
+    }
+}
+
+impl Tool {
+    /// Whether these arguments of a tool that sets something, all within its schema, must not be called invalid: no
+    /// number or text stands beside the one of this name on which it might depend.
+    pub(crate) fn is_valid(&self, name: &str, sent: &Map<String, Value>) -> bool {
+        let is_free = |one: &Argument| match &one.kind {
+            Kind::Boolean => true,
+            Kind::Text { choices } => !choices.is_empty(),
+            Kind::Integer { .. } | Kind::Other => false,
+        };
+        let mut beside = self.arguments.iter().filter(|one| one.name != name);
+        is_setting(&self.name) && beside.all(|one| !sent.contains_key(&one.name) || is_free(one))
     }
 }
 

@@ -110,7 +110,7 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
 }
 
 /// Most values of an enum that are tried, from its beginning and from its end.
-const LISTED: usize = 3;
+const LISTED: usize = 5;
 
 /// The values that each enum of a tool lists, and others.
 fn enumerated(context: &Context, tool: &Tool) -> Vec<Op> {
@@ -125,7 +125,7 @@ fn enumerated(context: &Context, tool: &Tool) -> Vec<Op> {
     tool.arguments.iter().flat_map(lists).collect()
 }
 
-/// The values that an enum lists, and others: a strange one, none, what begins like the last one, and its beginning.
+/// The values that an enum lists, and others: a strange one, none, and what is nearly one of them.
 fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[String]) -> Vec<Op> {
     let Some(last) = choices.last() else { return Vec::new() };
     let sure = accepts(tool);
@@ -134,11 +134,27 @@ fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[Strin
     let good = listed.map(|(_, choice)| {
         let mut arguments = others(tool, argument);
         arguments.insert(argument.name.clone(), choice.as_str().into());
+        let valid = tool.is_valid(&argument.name, &arguments);
         let answer = if sure { Answer::Result } else { Answer::Any };
-        vec![call(&tool.name, arguments.into()).answer(Id::ArgumentsEnum, answer)]
+        let message = call(&tool.name, arguments.into()).answer(Id::ArgumentsEnum, answer);
+        vec![match !sure && valid {
+            true => message.not_invalid(Id::ArgumentsEnum),
+            false => message,
+        }]
     });
     let half: String = last.chars().take(last.chars().count() / 2).collect();
-    let foreign = ["mcp-hil".to_owned(), String::new(), format!("{last}mcp-hil"), half];
+    let turned = |c: char| match c.is_ascii_lowercase() {
+        true => c.to_ascii_uppercase(),
+        false => c.to_ascii_lowercase(),
+    };
+    let foreign = [
+        "mcp-hil".to_owned(),
+        String::new(),
+        format!("{last}mcp-hil"),
+        half,
+        last.chars().map(turned).collect(),
+        format!(" {last} "),
+    ];
     let refuse = refuser(context, tool, argument, Id::ArgumentsEnum);
     let foreign = foreign.iter().filter(|text| !choices.contains(text));
     good.chain(foreign.map(|text| refuse(&json!(text).to_string()))).collect()

@@ -102,6 +102,9 @@ pub(crate) trait StepExt: Sized {
     /// With a pattern for the error, if there is one.
     fn if_error(self, requirement: Id, pattern: Value) -> Self;
 
+    /// If it is refused, then not because its arguments are invalid (JSON-RPC 2.0, section 5.1).
+    fn not_invalid(self, requirement: Id) -> Self;
+
     /// The device goes on answering.
     fn lives(self, requirement: Id) -> Self;
 
@@ -142,6 +145,10 @@ impl StepExt for Step {
             ..Expect::of(requirement)
         });
         self
+    }
+
+    fn not_invalid(self, requirement: Id) -> Self {
+        self.if_error(requirement, json!({"$not": {"code": -32602}}))
     }
 
     fn lives(mut self, requirement: Id) -> Self {

@@ -97,12 +97,17 @@ fn default(tool: &Tool, argument: &Argument, told: &Told) -> Option<Op> {
     left_out.remove(&argument.name);
     let set = |values: Map<String, Value>| call(&tool.name, values.into());
     let kept = format!("default-{}", argument.name);
+    let outcome = format!("outcome-{}", argument.name);
+    let mut said = set(said);
+    said.bind.insert(outcome.clone(), "/outcome".into());
+    let accepted = json!(format!("${{{outcome}}}"));
+    let left_out = set(left_out).shows_as_bound(Id::ArgumentsDefault, "/outcome", accepted);
     let mut first = call(&told.reader, json!({}));
     first.bind.insert(kept.clone(), at.clone());
     let second = call(&told.reader, json!({}));
     let same = json!(format!("${{{kept}}}"));
     let second = second.shows_as_bound(Id::ArgumentsDefaultTold, at, same);
-    Some(vec![set(said), first, set(usual), set(left_out), second])
+    Some(vec![said, first, set(usual), left_out, second])
 }
 
 /// What smaller integers, and those without a sign, make of a number.

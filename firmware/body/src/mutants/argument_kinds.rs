@@ -27,6 +27,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => languages(|language| (language == "zh-CN").then_some("none"));
     "enum-unchecked": "A value that an enum does not have is read as the first that it has."
         => languages(|language| (!language.contains('-')).then_some("en-US"));
+    "enum-case-ignored": "A value of an enum is also accepted in different case."
+        => languages(|language| language.eq_ignore_ascii_case("zh-CN").then_some("zh-CN"));
+    "enum-trimmed": "A value of an enum is also accepted between blanks."
+        => languages(|language| (language.trim() == "zh-CN").then_some("zh-CN"));
     "enum-begins-alike": "A value that begins like one of an enum is read as that."
         => languages(|language| language.starts_with("zh-CN").then_some("zh-CN"));
     "argument-default-required": "An argument with a default is treated as required."

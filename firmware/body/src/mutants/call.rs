@@ -6,6 +6,8 @@ use crate::chance::Chance;
 use crate::rows::prelude::*;
 
 pub(super) const MUTANTS: &[Row] = rows! {
+    "call-content-of-own-type": "The content of a result is of a type that MCP does not have."
+        => calls().result(|result| result["content"][0]["type"] = json!("json"));
     "failure-in-text": "A call that is refused for its arguments is a result whose text says so."
         => tool("self.audio_speaker.set_volume").answer(|payload| {
             if payload.get("error").is_some() {

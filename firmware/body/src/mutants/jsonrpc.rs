@@ -110,6 +110,20 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts_as(|text| if is_json(text) {
             *text = text.replace("\\/", "\\\\/")
         });
+    "blank-behind-colon-lost": "A request with a blank behind the colon of `method` is not found to be one."
+        => texts_lost(|text| text.contains("\"method\": "));
+    "first-method-found": "The method is the first of that name in the text, wherever it stands."
+        => texts_as(|text| {
+            let found = text.split("\"method\":\"").nth(1).and_then(|rest| rest.split('"').next());
+            let found = found.map(ToString::to_string);
+            let envelope = serde_json::from_str::<Value>(text);
+            if let (Some(found), Ok(mut envelope)) = (found, envelope)
+                && envelope["payload"]["method"].as_str().is_some_and(|method| *method != found)
+            {
+                envelope["payload"]["method"] = json!(found);
+                *text = envelope.to_string();
+            }
+        });
     "in-flight-mixed": "Of several requests in flight each gets the content of its neighbour."
         => held_answers(|answers| {
             let contents: Vec<_> = answers.iter().map(content).collect();

@@ -22,6 +22,23 @@ pub(super) const VARIANTS: &[Row] = rows! {
         queue_of(queue, |_| true, |index, text| Some(if index < 16 { text } else { refused(&text) }))
             .disconnected(move |_| left.borrow_mut().clear())
     };
+    "calls-limited": "More than sixty calls in a tenth of a second are refused, as MCP asks of servers." => {
+        let [count, again, gone] = shared(0_u32);
+        defect()
+            .on_method("tools/call", move |payload, hands| {
+                count.set(count.get() + 1);
+                if count.get() == 1 {
+                    hands.act_later(100, Act::Wake);
+                }
+                reply_if(count.get() > 60, payload, hands, |id| {
+                    let mut refused = text_result("Too many calls, wait a second");
+                    refused["isError"] = json!(true);
+                    result(id, refused)
+                })
+            })
+            .wake(move |_| again.set(0))
+            .disconnected(move |_| gone.set(0))
+    };
     "uneven": "Answers of all kinds are between 0 and 15 ms late, in no particular order."
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };

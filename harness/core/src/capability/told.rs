@@ -213,8 +213,8 @@ mod tests {
     fn arguments_that_are_taken_for_each_other_are_told_under_their_own_names() {
         let number = json!({"type": "integer", "minimum": 0, "maximum": 100});
         let tools = [
-            tool("self.robot.set_pose", &json!({"pan": number, "tilt": number})),
-            tool("self.robot.get_pose", &json!({})),
+            tool("self.blind.set_place", &json!({"pan": number, "tilt": number})),
+            tool("self.blind.get_place", &json!({})),
         ];
         let pair = pairs(&tools, &Trust::Simulated.into()).remove(0);
         let [first, second] = &pair.values;

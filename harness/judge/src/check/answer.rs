@@ -229,19 +229,19 @@ fn judge_call(
     }
 }
 
-/// Whether an item of a tool's content has the members of its type (MCP 2024-11-05, server/tools).
+/// Whether an item of a tool's content has the members of its type (MCP, schema: TextContent, ImageContent,
+/// AudioContent, EmbeddedResource, ResourceLink).
 pub(crate) fn is_content(item: &Value) -> bool {
-    let text = |name: &str| item.get(name).is_some_and(Value::is_string);
-    match item.get("type").and_then(Value::as_str) {
-        Some("text") => text("text"),
+    let member = |name: &str| item.get(name).and_then(Value::as_str);
+    match member("type") {
+        Some("text") => member("text").is_some(),
         Some("image" | "audio") => {
-            let data = item.get("data").and_then(Value::as_str);
-            data.is_some_and(|data| data.chars().all(is_base64)) && text("mimeType")
+            let both = member("data").zip(member("mimeType"));
+            both.is_some_and(|(data, mime)| is_base64(data) && is_media(data, mime))
         }
         Some("resource") => item.get("resource").is_some_and(is_resource),
-        // Later revisions know more types.
-        Some(_) => true,
-        None => false,
+        Some("resource_link") => member("uri").is_some() && member("name").is_some(),
+        _ => false,
     }
 }
 
@@ -249,14 +249,36 @@ pub(crate) fn is_content(item: &Value) -> bool {
 /// BlobResourceContents).
 fn is_resource(resource: &Value) -> bool {
     let member = |name: &str| resource.get(name).and_then(Value::as_str);
-    let holds =
-        member("text").is_some() || member("blob").is_some_and(|blob| blob.chars().all(is_base64));
+    let holds = member("text").is_some() || member("blob").is_some_and(is_base64);
     member("uri").is_some() && holds
 }
 
-/// Whether a character may stand in base64, of either alphabet, also where lines are broken.
-fn is_base64(character: char) -> bool {
-    character.is_ascii_alphanumeric() || "+/-_=\r\n".contains(character)
+/// Whether a text is base64, of either alphabet, also where lines are broken (RFC 4648, sections 3.2, 4 and 5).
+fn is_base64(text: &str) -> bool {
+    let characters: String = text.chars().filter(|c| !"\r\n".contains(*c)).collect();
+    let data = characters.trim_end_matches('=');
+    let is_one = |c: char| c.is_ascii_alphanumeric() || "+/-_".contains(c);
+    characters.len().is_multiple_of(4)
+        && characters.len() - data.len() <= 2
+        && data.chars().all(is_one)
+}
+
+/// How pictures begin in base64, and what they are.
+const PICTURES: [(&str, &str); 4] = [
+    ("iVBORw0KGgo", "image/png"),
+    ("/9j/", "image/jpeg"),
+    ("R0lGOD", "image/gif"),
+    ("UklGR", "image/webp"),
+];
+
+/// Whether a media type is one, and not another than the data is of.
+fn is_media(data: &str, mime: &str) -> bool {
+    let plain = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_type =
+        plain.split_once('/').is_some_and(|(kind, of)| !kind.is_empty() && !of.is_empty());
+    let is_known = |kind: &str| PICTURES.iter().any(|(_, known)| *known == kind);
+    let found = PICTURES.iter().find(|(begins, _)| data.starts_with(begins));
+    is_type && found.is_none_or(|(_, known)| *known == plain || !is_known(&plain))
 }
 
 /// Judges an answer that came under another id than its request's.

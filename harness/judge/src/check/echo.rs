@@ -72,6 +72,14 @@ struct Words {
     times: Option<usize>,
 }
 
+/// First words in the names of tools that look for what they are given: what they tell depends on what they find.
+const SEEKING: [&str; 5] = ["find", "search", "query", "lookup", "check"];
+
+fn seeks(tool: &str) -> bool {
+    let short = tool.rsplit('.').next().unwrap_or(tool);
+    short.split('_').next().is_some_and(|verb| SEEKING.contains(&verb))
+}
+
 impl Echoes {
     /// Whether any tool gives texts back.
     pub(super) fn is_any(&self) -> bool {
@@ -108,7 +116,9 @@ impl Echoes {
         }
         let arguments: Vec<&Value> = arguments.into_iter().flat_map(Map::values).collect();
         if !is_marked {
-            if let [Value::String(sent)] = arguments[..] {
+            if let [Value::String(sent)] = arguments[..]
+                && !seeks(tool)
+            {
                 self.judge_whole(tool, sent, text, (payload, open, seq), sink);
             }
             return;

@@ -126,9 +126,10 @@ impl Judge<'_> {
             }
             return;
         }
-        let shows_nothing = step.like.as_deref().is_some_and(|name| self.controls.has_failed(name));
+        let shows_nothing = self.log.tells_nothing(at)
+            || step.like.as_deref().is_some_and(|name| self.controls.has_failed(name));
         if shows_nothing {
-            // It was tried; that it shows nothing is the control's finding.
+            // It was tried; that it shows nothing is the control's finding, or lies in what came before.
             step.expect.iter().for_each(|expect| self.sink.held(expect.requirement));
         } else if !self.refused_by_parser(at, &reply) {
             self.expectations(step, at, &reply, scope);

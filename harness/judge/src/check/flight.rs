@@ -21,6 +21,9 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     let Outcome::Broken(evidence) = &judgement.outcome else {
         return !matches!(judgement.outcome, Outcome::Held);
     };
+    if judgement.step.as_deref().is_some_and(|step| log.is_limited(step)) {
+        return true;
+    }
     // What was read at the end was read until the settings stood still.
     let is_kept =
         judgement.requirement == Id::StatusKept && judgement.step.as_deref() == Some(KEPT);

@@ -1,8 +1,9 @@
 //! The entries of one case, with lookups: what was sent at a step, what answered it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use regex::Regex;
 use serde_json::{Map, Value};
 
 use mcp_hil_core::step::{FENCES, StepKind, beside, is_of_scenario, parts};
@@ -43,6 +44,8 @@ pub(crate) struct CaseLog {
     answers: HashMap<u64, usize>,
     /// Messages that an error with id null refuses, as they may be refused.
     refused: HashSet<u64>,
+    /// Steps whose messages were sent again, as too many came before the first time.
+    resent: HashSet<Arc<str>>,
 }
 
 /// How a step's message was answered.
@@ -65,7 +68,13 @@ impl CaseLog {
         if let (What::Sent { role, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
             && !matches!(role, Role::Hello | Role::Reply)
         {
-            self.sent.entry(step.clone()).or_insert(at);
+            // What was refused for its rate is sent again.
+            if self.is_limited(step) {
+                self.sent.insert(step.clone(), at);
+                self.resent.insert(step.clone());
+            } else {
+                self.sent.entry(step.clone()).or_insert(at);
+            }
         }
         if let Some(asked) = logged.answers {
             self.answers.entry(asked).or_insert(at);
@@ -126,6 +135,17 @@ impl CaseLog {
                 _ => Reply::Broken(logged),
             },
         }
+    }
+
+    /// Whether the message of a step was refused because too many came before it.
+    pub(crate) fn is_limited(&self, step: &str) -> bool {
+        matches!(self.reply(step), Reply::Answer(_, payload) if is_limited(payload))
+    }
+
+    /// Whether nothing follows from how the message of a step was answered: it was refused because too many came before
+    /// it, and was not sent again.
+    pub(crate) fn tells_nothing(&self, step: &str) -> bool {
+        self.is_limited(step) && !self.resent.contains(step)
     }
 
     /// Where in the transcript the harness was done with an unanswered message: where it was given up or, with
@@ -385,6 +405,22 @@ pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
     super::answer::error_of(payload).is_some()
         || failed == Some(&Value::Bool(true))
         || result.is_some_and(tells_failure)
+}
+
+/// Whether an answer refuses a message because too many came before it, as MCP lets servers do (server/tools, Security
+/// Considerations: rate limit tool invocations).
+pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
+    static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
+        let words = "(?i)too (many|fast|quick|often|frequent)|rate.?limit|throttl|slow down|频繁";
+        Regex::new(words).expect("a constant pattern")
+    });
+    if !is_refused(payload) {
+        return false;
+    }
+    let said = super::answer::error_of(payload).and_then(|error| error.get("message")?.as_str());
+    let content = payload.get("result").and_then(|result| result.get("content")?.as_array());
+    let mut texts = content.into_iter().flatten().filter_map(|item| item.get("text")?.as_str());
+    said.is_some_and(|said| LIMIT.is_match(said)) || texts.any(|text| LIMIT.is_match(text))
 }
 
 /// Whether the text of a result tells that the call failed: `{"success": false}`, as tools do that do not know `isError`.

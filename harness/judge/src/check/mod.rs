@@ -380,6 +380,11 @@ impl Judge {
         self.log.console().map(|(_, line)| line)
     }
 
+    /// Whether the message sent at a step of the running case was refused because too many came before it.
+    pub fn is_limited(&self, step: &str) -> bool {
+        self.log.is_limited(step)
+    }
+
     /// Whether the message sent at a step of the running case was answered, readably or not.
     pub fn is_answered(&self, step: &str) -> bool {
         self.log.answered(step)

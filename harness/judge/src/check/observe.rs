@@ -18,13 +18,17 @@ const AT_ONCE_US: u64 = 1_000_000;
 /// Frames that show whether each has a masking key of its own.
 const MASKED_FRAMES: u32 = 8;
 
+/// Codes that are defined, or are there for libraries and applications (RFC 6455, section 7.4.2).
+const CODES: std::ops::RangeInclusive<u16> = 1000..=4999;
+
 /// Codes that stand for what no Close frame tells, and must not be in one (RFC 6455, section 7.4.1).
 const NO_CODES: [u16; 3] = [1005, 1006, 1015];
 
 /// Judges the code of the device's Close frame.
 fn judge_code(code: Option<u16>, seq: u64, sink: &mut Sink) {
     let Some(code) = code else { return };
-    sink.test_once(Id::SessionCloseCode, code >= 1000 && !NO_CODES.contains(&code), || {
+    let may_be_sent = CODES.contains(&code) && !NO_CODES.contains(&code);
+    sink.test_once(Id::SessionCloseCode, may_be_sent, || {
         let expected = "a Close frame without a code, or with one that may be sent";
         evidence(expected, format!("code {code}"), seq)
     });

@@ -16,6 +16,7 @@ use mcp_hil_core::transcript::{Mark, Role};
 use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check::Seen;
 
+use super::rate;
 use super::session::{Exchange, Manner, Next, Session};
 
 /// How long the answer to a message is waited for that need not be answered, once its fence is.
@@ -33,8 +34,45 @@ pub(super) struct GivenUp {
 }
 
 impl Session {
-    /// Sends a frame and waits until it is answered, or its silence is proven by a fence.
+    /// Sends a frame and waits until it is answered, or its silence is proven by a fence. Where it is refused because too
+    /// many came before it, it is sent again after a while.
     pub(super) async fn exchange(
+        &mut self,
+        at: &Arc<str>,
+        role: Role,
+        frame: Frame,
+        manner: Manner,
+    ) -> Exchange {
+        let mut end = self.exchange_once(at, role, frame.clone(), manner).await;
+        for _ in 0..rate::MOST_TRIES {
+            if end != Exchange::Settled || !self.judge.is_limited(at) {
+                break;
+            }
+            self.rate.slow_down();
+            self.flights.end();
+            end = self.listen(at, rate::REST).await;
+            let Some(again) = self.under_fresh_id(&frame).filter(|_| end == Exchange::Settled)
+            else {
+                break;
+            };
+            end = self.exchange_once(at, role, again, manner).await;
+        }
+        end
+    }
+
+    /// A message under another id. Nothing for one whose id is a matter of the case: a session has each id once (MCP,
+    /// basic/messages).
+    fn under_fresh_id(&mut self, frame: &Frame) -> Option<Frame> {
+        let Frame::Text(text) = frame else { return None };
+        let id = Duty::of(frame).id?.as_u64().filter(|id| self.conversation.gave(*id))?;
+        let member = format!("\"id\":{id}");
+        let (before, behind) =
+            text.split_once(&member).filter(|_| text.matches(&member).count() == 1)?;
+        let fresh = self.conversation.fresh_id();
+        Some(Frame::Text(format!("{before}\"id\":{fresh}{behind}")))
+    }
+
+    async fn exchange_once(
         &mut self,
         at: &Arc<str>,
         role: Role,

@@ -93,8 +93,13 @@ impl Flights {
     pub(super) fn strike(&mut self) {
         self.strikes += 1;
         if self.strikes >= MOST_STRIKES {
-            self.width = 1;
+            self.end();
         }
+    }
+
+    /// From now on messages are sent one by one.
+    pub(super) fn end(&mut self) {
+        self.width = 1;
     }
 }
 

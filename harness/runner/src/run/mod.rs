@@ -34,6 +34,7 @@ mod link;
 mod log;
 mod open;
 mod property_run;
+mod rate;
 mod recorder;
 mod recover;
 mod report;

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use super::RunError;
 use super::flights::Flights;
 use super::log::ConsoleLog;
+use super::rate::Rate;
 use super::recorder::Recorder;
 use super::settings::Settings;
 use super::settle::Settling;
@@ -92,6 +93,7 @@ pub(super) struct Session {
     pub(super) conversation: Conversation,
     pub(super) settling: Settling,
     pub(super) flights: Flights,
+    pub(super) rate: Rate,
     pub(super) connection: Connection,
     pub(super) device: KnownDevice,
     pub(super) terms: Terms,
@@ -123,6 +125,7 @@ impl Session {
             conversation: Conversation::new(deadline),
             settling: Settling::default(),
             flights: Flights::default(),
+            rate: Rate::default(),
             connection: Connection::default(),
             device: KnownDevice::default(),
             terms: Terms::default(),
@@ -245,6 +248,9 @@ impl Session {
         if matches!(manner, Manner::PiecesAroundPing(_)) && self.transport == Transport::WebSocket {
             let ping = Frame::Ping(PING_BETWEEN.to_vec());
             self.enter(None, What::Sent { role: Role::Probe, frame: ping });
+        }
+        if let Some(next) = self.rate.next() {
+            tokio::time::sleep_until(next.into()).await;
         }
         let link = self.connection.link.as_mut()?;
         let sent = match (&frame, manner) {

@@ -417,8 +417,9 @@ fn control_data(fresh: impl std::fmt::Display, least: Option<u8>) -> Vec<u8> {
         least => usize::from(least.unwrap_or_default()),
     };
     let mut data = format!("mcp-hil {fresh} ").into_bytes();
-    // Data is bytes, not text (RFC 6455, section 5.5.2): a zero among them ends nothing.
-    data.extend((0..=u8::MAX).take(least.saturating_sub(data.len())));
+    // Data is bytes, not text (RFC 6455, section 5.5.2): a zero among them ends nothing, and others are no UTF-8.
+    let bytes = std::iter::once(0).chain((1..=u8::MAX).rev());
+    data.extend(bytes.take(least.saturating_sub(data.len())));
     data
 }
 

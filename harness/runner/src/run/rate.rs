@@ -1,0 +1,53 @@
+//! How fast messages may follow one another, on a device that limits them (MCP, server/tools, Security
+//! Considerations: servers rate limit tool invocations).
+
+use std::time::{Duration, Instant};
+
+/// The first pause between two calls of a device that limits them, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
+
+/// How long a device is left alone that has refused a call for its rate: limits are told by the second.
+pub(super) const REST: Duration = Duration::from_millis(1_100);
+
+/// How often a call is sent again.
+pub(super) const MOST_TRIES: usize = 3;
+
+/// The pause between calls; none on a device that takes them as they come.
+#[derive(Debug, Default)]
+pub(super) struct Rate {
+    pause: Option<Duration>,
+    last: Option<Instant>,
+}
+
+impl Rate {
+    /// A call was refused for its rate.
+    pub(super) fn slow_down(&mut self) {
+        let pause = self.pause.map_or(PAUSES.0, |pause| pause * 2);
+        self.pause = Some(pause.min(PAUSES.1));
+    }
+
+    /// When the next message may be sent, where that is not now.
+    pub(super) fn next(&mut self) -> Option<Instant> {
+        let (pause, now) = (self.pause?, Instant::now());
+        let next = self.last.map_or(now, |last| (last + pause).max(now));
+        self.last = Some(next);
+        Some(next).filter(|next| *next > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_device_that_has_refused_calls_is_given_time() {
+        let mut rate = Rate::default();
+        assert_eq!((rate.next(), rate.next()), (None, None));
+        rate.slow_down();
+        assert_eq!(rate.next(), None);
+        let (second, third) = (rate.next().unwrap(), rate.next().unwrap());
+        assert_eq!(third - second, PAUSES.0);
+        (0..20).for_each(|_| rate.slow_down());
+        assert_eq!(rate.pause, Some(PAUSES.1));
+    }
+}
