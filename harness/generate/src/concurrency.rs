@@ -48,8 +48,8 @@ fn of_all_kinds(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     ];
     if context.can("nullary") {
         let content = json!({"content": {"$type": "array"}});
-        let called = steps::nullary().answer(SLUG, Answer::Result).shows(SLUG, "/result", content);
-        kinds.push(Just(called).boxed());
+        let called = steps::nullary().answer(SLUG, Answer::Result);
+        kinds.push(Just(called.shows(SLUG, "/result", content)).boxed());
     }
     if context.can("tools") {
         kinds.push(
@@ -81,7 +81,6 @@ fn of_all_kinds(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
             })
             .boxed(),
         );
-        // That it took a level out of the range is told of that.
         let shown = json!({"audio_speaker": {"volume": {"$type": "number"}}});
         kinds.push(
             Just(

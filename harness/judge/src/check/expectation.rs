@@ -3,9 +3,8 @@
 use mcp_hil_core::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
-use super::answer::is_servers_own;
 use super::control::Controls;
-use super::log::{CaseLog, Logged, Reply, is_refused, view};
+use super::log::{CaseLog, Logged, Reply, has_no_room, is_refused, view};
 use super::pace;
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, only_reads};
@@ -112,7 +111,7 @@ impl Judge<'_> {
     /// Whether a message among others was refused under a code of the device's own: who has no room for so many may
     /// say so (JSON-RPC 2.0, section 5.1).
     fn has_no_room(&self, at: &str) -> bool {
-        matches!(self.log.reply(at), Reply::Answer(_, payload) if is_servers_own(payload))
+        matches!(self.log.reply(at), Reply::Answer(_, payload) if has_no_room(payload))
     }
 
     fn step(&mut self, step: &Step, at: &str, scope: &mut Scope) {

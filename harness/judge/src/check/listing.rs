@@ -429,6 +429,10 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
         let (base, Some(StepKind::Page(page))) = step::parts(step) else {
             continue;
         };
+        // A hello may go out on the way, and a page that was refused for its rate is asked for again.
+        if log.sent(step).is_none_or(|sent| sent.entry.seq != logged.entry.seq) {
+            continue;
+        }
         if page == 0 {
             let params = serde_json::from_str::<Value>(&frame.display()).unwrap_or_default();
             let params = &params["payload"]["params"];

@@ -234,16 +234,20 @@ impl CaseLog {
 
     /// Why no step of the case was carried out.
     pub(crate) fn why_not_carried_out(&self) -> String {
-        self.entries
-            .iter()
-            .find_map(|logged| match &logged.entry.what {
-                What::Mark { mark: Mark::Skipped { why } } => Some(why.clone()),
-                What::Mark { mark: Mark::NoLink { waited_ms } } => {
-                    Some(format!("the device did not connect within {waited_ms} ms"))
-                }
-                What::LinkDown { why, .. } => Some(format!("the connection was lost: {why}")),
-                _ => None,
-            })
+        let lacks_link = |logged: &Logged| match &logged.entry.what {
+            What::Mark { mark: Mark::NoLink { waited_ms } } => {
+                Some(format!("the device did not connect within {waited_ms} ms"))
+            }
+            What::LinkDown { why, .. } => Some(format!("the connection was lost: {why}")),
+            _ => None,
+        };
+        let skipped = |logged: &Logged| match &logged.entry.what {
+            What::Mark { mark: Mark::Skipped { why } } => Some(why.clone()),
+            _ => None,
+        };
+        // A step is left out for many a harmless reason as well.
+        let why = self.entries.iter().find_map(lacks_link);
+        why.or_else(|| self.entries.iter().find_map(skipped))
             .unwrap_or_else(|| "no step could be executed".to_owned())
     }
 
@@ -414,13 +418,26 @@ pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
         let words = "(?i)too (many|fast|quick|often|frequent)|rate.?limit|throttl|slow down|频繁";
         Regex::new(words).expect("a constant pattern")
     });
+    refuses_with(payload, &LIMIT)
+}
+
+/// Whether an answer refuses a message in such words.
+fn refuses_with(payload: &Map<String, Value>, words: &Regex) -> bool {
     if !is_refused(payload) {
         return false;
     }
     let said = super::answer::error_of(payload).and_then(|error| error.get("message")?.as_str());
     let content = payload.get("result").and_then(|result| result.get("content")?.as_array());
     let mut texts = content.into_iter().flatten().filter_map(|item| item.get("text")?.as_str());
-    said.is_some_and(|said| LIMIT.is_match(said)) || texts.any(|text| LIMIT.is_match(text))
+    said.is_some_and(|said| words.is_match(said)) || texts.any(|text| words.is_match(text))
+}
+
+/// Whether an answer says that the device has no room for another message beside those in flight: under a code of its own
+/// (JSON-RPC 2.0, section 5.1), or in words.
+pub(crate) fn has_no_room(payload: &Map<String, Value>) -> bool {
+    static WORDS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)\bbusy\b|try again|memory").expect("a constant pattern"));
+    super::answer::is_servers_own(payload) || is_limited(payload) || refuses_with(payload, &WORDS)
 }
 
 /// Whether the text of a result tells that the call failed: `{"success": false}`, as tools do that do not know `isError`.

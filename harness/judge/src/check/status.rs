@@ -6,8 +6,8 @@ use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::transcript::BRING_UP;
 use serde_json::{Map, Value};
 
-use super::answer::{is_content, is_servers_own, proof};
-use super::log::{CaseLog, Reply, settings, view};
+use super::answer::{is_content, proof};
+use super::log::{CaseLog, Reply, has_no_room, is_limited, settings, view};
 use super::pending::Open;
 use super::sink::{Sink, evidence};
 
@@ -28,8 +28,8 @@ pub(crate) fn judge_reading(seq: u64, payload: &Map<String, Value>, open: &Open,
     }
     let result = payload.get("result");
     let failed = result.is_none_or(|result| result.get("isError") == Some(&Value::Bool(true)));
-    // A device may have no room for so many requests at a time, and say so.
-    if failed && open.in_line && is_servers_own(payload) {
+    // A device may have no room for so many requests, at a time or in a row, and say so.
+    if failed && (is_limited(payload) || open.in_line && has_no_room(payload)) {
         return;
     }
     if failed {

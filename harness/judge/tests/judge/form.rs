@@ -27,7 +27,21 @@ fn a_null_cursor_ends_the_list_and_is_a_matter_of_its_own(
 #[case::image(r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#, &[])]
 #[case::resource(r#"{"content":[{"type":"resource","resource":{"uri":"x:y","text":""}}]}"#, &[])]
 #[case::resource_of_bytes(r#"{"content":[{"type":"resource","resource":{"uri":"x:y","blob":"AA=="}}]}"#, &[])]
-#[case::of_later_revisions(r#"{"content":[{"type":"resource_link"}]}"#, &[])]
+#[case::of_later_revisions(r#"{"content":[{"type":"resource_link","uri":"x:y","name":"y"}]}"#, &[])]
+#[case::of_no_revision(r#"{"content":[{"type":"json","text":""}]}"#, &["a/a call.content-items"])]
+#[case::data_in_lines(r#"{"content":[{"type":"image","mimeType":"image/x","data":"AAAA\nAA==\n"}]}"#, &[])]
+#[case::data_not_padded(
+    r#"{"content":[{"type":"image","mimeType":"image/x","data":"AAAAA"}]}"#,
+    &["a/a call.content-items"]
+)]
+#[case::no_media_type(
+    r#"{"content":[{"type":"image","mimeType":"png","data":"AAAA"}]}"#,
+    &["a/a call.content-items"]
+)]
+#[case::of_another_media_type(
+    r#"{"content":[{"type":"image","mimeType":"image/jpeg","data":"iVBORw0KGgo="}]}"#,
+    &["a/a call.content-items"]
+)]
 #[case::no_content(r#"{}"#, &["a/a call.content-array"])]
 #[case::text_missing(r#"{"content":[{"type":"text"}]}"#, &["a/a call.content-items"])]
 #[case::data_missing(

@@ -351,9 +351,14 @@ impl Session {
         let params = self.opening(json!({"capabilities": {}}));
         let frame = self.request_frame("initialize", Some(&params));
         self.exchange(&at, Role::Probe, frame, Manner::Plain).await;
-        let refuses = self.judge.answer_view(&at).is_some_and(|view| view.get("error").is_some());
+        let Some(view) = self.judge.answer_view(&at) else {
+            // Who says nothing to it has refused it, too.
+            self.initialize(&beside(&at, StepKind::Initialize)).await;
+            return true;
+        };
         // It may have ended its session with that.
         self.restore(&at).await;
+        let refuses = view.get("error").is_some();
         refuses
     }
 

@@ -34,6 +34,9 @@ const SHORTEST: Duration = Duration::from_secs(2);
 /// How long it may take to make one script small that has ended the device.
 const LESSENING: Duration = Duration::from_secs(15);
 
+/// How many other cases that a cause spoils are tried where its own does not show it.
+const OTHERS: usize = 2;
+
 /// Most cases that a command names.
 const CASES_NAMED: usize = 8;
 
@@ -72,15 +75,16 @@ pub(super) async fn confirm(
             };
             tries += 1;
             if shows {
-                let alone = tries == 1;
-                cause.shown = if alone { Shown::Again } else { Shown::AfterOthers };
+                let is_first = tries == 1;
                 // The bring-up is a selection without cases.
+                let alone = !matches!(&selection, Selection::Cases(cases) if cases.len() > 1);
+                cause.shown = if alone { Shown::Again } else { Shown::AfterOthers };
                 if let Selection::Cases(cases) = &selection
-                    && let (Some(case), true) = (cases.first(), alone && ends_the_device(cause))
+                    && let (Some(case), true) = (cases.first(), is_first && ends_the_device(cause))
                 {
                     again.make_small(case, cause).await;
                 }
-                if let (false, Selection::Cases(cases)) = (alone, &selection) {
+                if let (false, Selection::Cases(cases)) = (is_first, &selection) {
                     let ids = cases.iter().map(|case| &*case.id);
                     cause.repro = plan.repro_of(ids, transport);
                 }
@@ -144,8 +148,8 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// What may show a cause again, the smallest first: its own case; with it the case in which it showed; with
-    /// it ever more of those before it.
+    /// What may show a cause again, the smallest first: its own case; others that it spoils; its own with the case in which
+    /// it showed; with it ever more of those before it.
     fn selections(&self, cause: &Cause) -> Vec<Selection> {
         if let Some(failure) = &cause.generated {
             let case = self.generated(Path::new(&failure.scenario));
@@ -159,6 +163,9 @@ impl Again<'_> {
         let file = |case: &Case| self.plan.path_of(self.transport, &transcript_name(&case.id));
         let shown = cases.iter().position(|case| Some(file(case)) == cause.transcript);
         let mut all = vec![at.map_or_else(Vec::new, |at| vec![cases[at].clone()])];
+        let spoilt = cause.cases.iter().filter(|one| *one.case != *cause.case);
+        let others = spoilt.filter_map(|one| cases.iter().find(|case| *case.id == *one.case));
+        all.extend(others.take(OTHERS).map(|case| vec![case.clone()]));
         if let (Some(at), Some(shown)) = (at, shown.filter(|shown| Some(*shown) != at)) {
             let (first, second) = (at.min(shown), at.max(shown));
             all.push(vec![cases[first].clone(), cases[second].clone()]);
