@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::steps::StepExt as _;
 use crate::steps::{call, object, put_back};
 use crate::strings;
-use mcp_hil_scenario::{Answer, Step};
+use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 
 /// Lengths of the whole text in bytes around which buffers end. What is longer a parser may refuse (RFC 8259,
 /// section 9).
@@ -76,6 +76,9 @@ const BARE: [&str; 17] = [
     "\"mcp-hil\"",
 ];
 
+/// Texts of which each character beyond ASCII, and of control, is sent as an escape, as many libraries do.
+const ESCAPED: [&str; 2] = ["\u{fc}\u{e9}\u{4f60}\u{597d} \u{1f600}", "\u{8}\u{c}\u{7f}"];
+
 /// How many inputs an argument takes.
 const KINDS: usize = 4;
 
@@ -100,9 +103,13 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         _ => LONGER.iter().map(of_length).chain(WIDE.map(marked)).collect(),
     };
     let reader = context.reader(&tool);
-    let said = texts.into_iter().flat_map(|text| {
-        let said = call(&tool, object(&argument, text.into()).into())
-            .answer(Id::ArgumentsStringHostile, Answer::Any);
+    let plain = texts.into_iter().map(|text| call(&tool, object(&argument, text.into()).into()));
+    let escaped = match number as usize % KINDS {
+        1 => ESCAPED.map(|text| escaped(&tool, &argument, &marked(text))).to_vec(),
+        _ => Vec::new(),
+    };
+    let said = plain.chain(escaped).flat_map(|said| {
+        let said = said.answer(Id::ArgumentsStringHostile, Answer::Any);
         [Some(said), reader.map(|reader| call(reader, json!({})))].into_iter().flatten()
     });
     let survived = match number as usize % KINDS {
@@ -114,4 +121,24 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     });
     Just(said.chain(survived).chain(context.has_volume().then(|| put_back(context))).collect())
         .boxed()
+}
+
+/// A call with a text whose characters beyond ASCII are escaped.
+fn escaped(tool: &str, argument: &str, text: &str) -> Step {
+    let params = json!({"name": tool, "arguments": {argument: text}}).to_string();
+    let params: String = params.chars().map(in_ascii).collect();
+    let message =
+        format!(r#"{{"jsonrpc":"2.0","method":"tools/call","params":{params},"id":${{id}}}}"#);
+    Step::of(Action::Send(Outgoing::PayloadText(message)))
+}
+
+fn in_ascii(character: char) -> String {
+    let mut units = [0; 2];
+    match character {
+        '\u{7f}' | '\u{80}'.. => {
+            let units = character.encode_utf16(&mut units).iter();
+            units.map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        _ => character.to_string(),
+    }
 }

@@ -110,6 +110,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts_as(|text| if is_json(text) {
             *text = text.replace("\\/", "\\\\/")
         });
+    "braces-in-text-counted": "The braces of a message are counted, also those within its texts."
+        => texts_lost(|text| text.contains("\"a}]b{"));
     "blank-behind-colon-lost": "A request with a blank behind the colon of `method` is not found to be one."
         => texts_lost(|text| text.contains("\"method\": "));
     "first-method-found": "The method is the first of that name in the text, wherever it stands."

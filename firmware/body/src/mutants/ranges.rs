@@ -70,6 +70,8 @@ pub(super) const TEXTS: &[Row] = rows! {
                 *text = envelope.to_string();
             }
         }));
+    "note-escape-lost": "An escape of another script than the Latin one becomes a question mark."
+        => notes(texts_as(|text| *text = text.replace("\\u4f60", "?")));
     "note-latin1": "A note keeps characters up to U+00FF; the others become question marks."
         => noted(|text| *text = text.chars().map(|c| if c > '\u{ff}' { '?' } else { c }).collect());
     "note-lines-joined": "A note is kept in one line." => noted(|text| *text = text.replace('\n', " "));
