@@ -36,7 +36,7 @@ pub const SILICON: &str = "silicon";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 54] = [
+pub const ALL: [&str; 55] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -68,6 +68,7 @@ pub const ALL: [&str; 54] = [
     "told",
     "told.number",
     "told.several",
+    "told.signed",
     "enum",
     "console",
     "console.boot",

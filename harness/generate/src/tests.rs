@@ -121,6 +121,25 @@ fn what_another_tool_tells_is_read() {
     assert!(told::of_tool(&Context::default(), &context.tools()[0]).is_empty());
 }
 
+/// Who refuses one value of several may not call it invalid, where nothing stands beside it on which it may depend.
+#[test]
+fn a_value_that_the_schema_allows_is_not_invalid() {
+    let number = json!({"type": "integer", "minimum": 16, "maximum": 30});
+    let properties = json!({
+        "mode": {"type": "string", "enum": ["cool", "dry"]},
+        "swing": {"type": "boolean"},
+        "degrees": number,
+    });
+    let tools = [tool("self.air.set_mode", properties, &["mode", "swing"])];
+    let context = Context::new(&Facts::default(), &tools, &permission(Trust::Simulated));
+    let valid = |sent: Value| {
+        let Value::Object(sent) = sent else { panic!("{sent}") };
+        context.tools()[0].is_valid("mode", &sent)
+    };
+    assert!(valid(json!({"mode": "dry", "swing": true})));
+    assert!(!valid(json!({"mode": "dry", "swing": true, "degrees": 30})));
+}
+
 #[test]
 fn parts_of_the_model_that_a_device_lacks_are_told() {
     let state = Property::named("properties/state").unwrap();

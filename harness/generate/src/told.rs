@@ -26,6 +26,7 @@ pub fn capabilities_told(context: &Context) -> BTreeSet<&'static str> {
     let brings = |expect: Expect| match expect.requirement {
         Id::ArgumentsNarrowed => Some("told.number"),
         Id::ArgumentsByName => Some("told.several"),
+        Id::CallSettingTold => Some("told.signed"),
         _ => None,
     };
     expects.filter_map(brings).collect()
@@ -168,9 +169,10 @@ pub(crate) fn readbacks(context: &Context) -> impl Iterator<Item = (&str, Readba
 fn values(tool: &Tool) -> Map<String, Value> {
     let of = |(nth, argument): (i64, &Argument)| {
         let value = match (&argument.kind, value_of(&argument.kind)) {
-            (Kind::Integer { maximum: Some(high), .. }, Value::Number(middle)) => {
-                let shifted = middle.as_i64().map(|middle| middle + nth);
-                shifted.filter(|shifted| shifted <= high).map_or(Value::Number(middle), Value::from)
+            // Far from each other: what hardware makes of one is not another.
+            (Kind::Integer { minimum: Some(low), maximum: Some(high) }, _) if nth % 3 > 0 => {
+                let fifth = high.saturating_sub(*low) / 5;
+                if nth % 3 == 1 { low + fifth } else { high - fifth }.into()
             }
             (Kind::Text { choices }, Value::String(text)) if choices.is_empty() && nth > 0 => {
                 format!("{text}-{nth}").into()

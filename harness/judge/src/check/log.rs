@@ -415,7 +415,8 @@ pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
 /// Considerations: rate limit tool invocations).
 pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
     static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-        let words = "(?i)too (many|fast|quick|often|frequent)|rate.?limit|throttl|slow down|频繁";
+        let words = "(?i)too many (tool )?(calls|requests|messages|commands)|rate.?limit|throttl\
+            |too (quickly|often|frequent)|slow down|频繁";
         Regex::new(words).expect("a constant pattern")
     });
     refuses_with(payload, &LIMIT)
@@ -479,6 +480,21 @@ mod tests {
         let view = view(&payload);
         assert_eq!(view["json"]["volume"], 63);
         assert_eq!(view["text"], first);
+    }
+
+    #[rstest]
+    #[case::error(r#"{"error":{"code":-32000,"message":"Too many calls, wait a second"}}"#, true)]
+    #[case::failure(
+        r#"{"result":{"content":[{"type":"text","text":"Rate limit exceeded"}],"isError":true}}"#,
+        true
+    )]
+    #[case::success(
+        r#"{"result":{"content":[{"type":"text","text":"Rate limit: 30 a second"}],"isError":false}}"#,
+        false
+    )]
+    #[case::of_arguments(r#"{"error":{"code":-32602,"message":"too many arguments"}}"#, false)]
+    fn a_refusal_for_its_rate_says_so(#[case] answer: &str, #[case] is_one: bool) {
+        assert_eq!(is_limited(&serde_json::from_str(answer).unwrap()), is_one);
     }
 
     #[test]

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 21] = [
+    const NEVER: [&str; 22] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -171,6 +171,7 @@ mod tests {
         "told",
         "told.number",
         "told.several",
+        "told.signed",
     ];
 
     /// A new capability is compared, or there is a reason why not.

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use mcp_hil_core::capability::Facts;
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{Role, What};
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Outcome;
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_judge::check::Judge;
 use mcp_hil_scenario::Case;
 use rstest::rstest;
@@ -557,4 +559,32 @@ fn the_client_of_an_mcp_endpoint_is_told_apart() {
     later.play(&[bare]);
     let later = told(&mut later.judge);
     assert!(later[0].starts_with('{'), "{later:?}");
+}
+
+/// A device may say hello while a page is under way, and refuse a page for its rate: there is one page all the same.
+#[rstest]
+#[case::hello(true)]
+#[case::refused(false)]
+fn a_page_is_counted_once(#[case] says_hello: bool) {
+    let page = beside("list", StepKind::Page(0));
+    let ask = |id: u32| {
+        format!(r#"> {page} {{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{}}}}"#)
+    };
+    let tool =
+        r#"{"name":"self.a","description":"A","inputSchema":{"type":"object","properties":{}}}"#;
+    let list =
+        |id: u32| format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]}}}}"#);
+    let limit =
+        r#"< {"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Too many requests"}}"#;
+    let mut play = Play::new();
+    play.play(&[&ask(7)]);
+    if says_hello {
+        let frame = Frame::Text(outbound::server_hello(Transport::WebSocket, "s", None));
+        play.enter(Some(&page), What::Sent { role: Role::Hello, frame });
+        play.play(&[&list(7)]);
+    } else {
+        play.play(&[limit, &ask(8), &list(8)]);
+    }
+    let findings = play.end();
+    assert!(!findings.iter().any(|one| one.contains(" list.")), "{findings:?}");
 }

@@ -44,18 +44,21 @@ impl Session {
         manner: Manner,
     ) -> Exchange {
         let mut end = self.exchange_once(at, role, frame.clone(), manner).await;
-        for _ in 0..rate::MOST_TRIES {
+        for _ in 0..self.rate.tries() {
             if end != Exchange::Settled || !self.judge.is_limited(at) {
-                break;
+                return end;
             }
             self.rate.slow_down();
             self.flights.end();
             end = self.listen(at, rate::REST).await;
             let Some(again) = self.under_fresh_id(&frame).filter(|_| end == Exchange::Settled)
             else {
-                break;
+                return end;
             };
             end = self.exchange_once(at, role, again, manner).await;
+        }
+        if self.judge.is_limited(at) {
+            self.rate.refute();
         }
         end
     }

@@ -10,18 +10,33 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_m
 pub(super) const REST: Duration = Duration::from_millis(1_100);
 
 /// How often a call is sent again.
-pub(super) const MOST_TRIES: usize = 3;
+const MOST_TRIES: usize = 3;
 
 /// The pause between calls; none on a device that takes them as they come.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     pause: Option<Duration>,
     last: Option<Instant>,
+    /// A call was refused for its rate however long it was waited: that is not the reason.
+    is_refuted: bool,
 }
 
 impl Rate {
+    /// How often a call that is refused for its rate is sent again.
+    pub(super) fn tries(&self) -> usize {
+        if self.is_refuted { 1 } else { MOST_TRIES }
+    }
+
+    /// Time does not help.
+    pub(super) fn refute(&mut self) {
+        (self.is_refuted, self.pause) = (true, None);
+    }
+
     /// A call was refused for its rate.
     pub(super) fn slow_down(&mut self) {
+        if self.is_refuted {
+            return;
+        }
         let pause = self.pause.map_or(PAUSES.0, |pause| pause * 2);
         self.pause = Some(pause.min(PAUSES.1));
     }
@@ -49,5 +64,8 @@ mod tests {
         assert_eq!(third - second, PAUSES.0);
         (0..20).for_each(|_| rate.slow_down());
         assert_eq!(rate.pause, Some(PAUSES.1));
+        rate.refute();
+        rate.slow_down();
+        assert_eq!((rate.next(), rate.next(), rate.tries()), (None, None, 1));
     }
 }
