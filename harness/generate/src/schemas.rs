@@ -50,7 +50,7 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut judged = BTreeSet::new();
     let is_new = |op: &Op| {
         let requirements = op.iter().flat_map(|step| &step.expect).map(|expect| expect.requirement);
-        requirements.fold(false, |is_new, one| judged.insert(one) || is_new)
+        requirements.filter(|one| judged.insert(*one)).count() > 0
     };
     let told = tools.clone().flat_map(|tool| told::of_tool(context, tool));
     let (leading, told): (Vec<Op>, Vec<Op>) = told.partition(is_new);

@@ -358,8 +358,7 @@ impl Session {
         };
         // It may have ended its session with that.
         self.restore(&at).await;
-        let refuses = view.get("error").is_some();
-        refuses
+        view.get("error").is_some()
     }
 
     /// What the status tells once two readings are the same: a backlight may fade in after the start.
