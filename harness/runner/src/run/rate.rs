@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The first pause between two calls of a device that limits them, and the longest.
+/// The first pause between two messages to a device that limits its calls, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
 
 /// How long a device is left alone that has refused a call for its rate: limits are told by the second.
@@ -12,7 +12,7 @@ pub(super) const REST: Duration = Duration::from_millis(1_100);
 /// How often a call is sent again.
 const MOST_TRIES: usize = 3;
 
-/// The pause between calls; none on a device that takes them as they come.
+/// The pause between messages, calls or not; none on a device that takes them as they come.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     pause: Option<Duration>,
