@@ -41,14 +41,23 @@ const LEAST_TRY_FENCE: Duration = Duration::from_secs(1);
 /// After so many answers it is known how long a device takes for what no tool works on.
 const MANY_ANSWERS: u32 = 100;
 
-/// How methods begin that are alike to a device: what it takes for notifications, and what nobody has.
-const ALIKE: [&str; 2] = ["notifications", "mcp_hil/"];
+/// After so many times it is known that a device falls silent.
+const MANY_SILENCES: u32 = 3;
+
+/// The methods that a device may know each by itself. All others are one to it: the method that it has not got.
+const KNOWN: [&str; 4] = ["initialize", "ping", "tools/list", "tools/call"];
+
+/// How methods begin that a device takes for notifications, which are never answered.
+const NOTIFICATIONS: &str = "notifications";
 
 /// How many times what nearly all answers take such a wait lasts.
 const TIMES_USUAL: u32 = 4;
 
-/// How many times the slowest answer of the session a proof waits.
+/// How many times the slowest answer of the session a device gets before it is blamed.
 const TIMES_SLOWEST: u32 = 5;
+
+/// The same for all other waits. Most devices stall once in a session, and what comes later revises what was said.
+const TIMES_SLOWEST_USUAL: u32 = 2;
 
 /// Bounds of the grace that is given after a fence, as far as it follows the median.
 const GRACE: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(20));
@@ -67,6 +76,8 @@ pub struct Conversation {
     deadline: Duration,
     timing: Timing,
     misses: u32,
+    /// How often the device was silent behind a message, whatever was asked.
+    silences: u32,
     /// Whether a case is tried again, on a device that was started afresh.
     is_thorough: bool,
     /// Whether a smaller input is tried, which shows nothing by itself.
@@ -81,7 +92,8 @@ pub struct Conversation {
 }
 
 /// What requests have in common that are ignored for one reason: the method, and the tool of a call. All
-/// tools that the device has not got are one, and so are all methods that are named like notifications.
+/// tools that the device has not got are one, and so are all methods that it has not got, and all that are named like
+/// notifications.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     method: String,
@@ -98,6 +110,7 @@ impl Conversation {
             deadline,
             timing: Timing::default(),
             misses: 0,
+            silences: 0,
             is_thorough: false,
             is_trying: false,
             ignored: BTreeSet::new(),
@@ -156,7 +169,7 @@ impl Conversation {
         match (self.misses, self.is_thorough) {
             (0, _) => self.deadline(),
             (_, true) => self.full_patience(),
-            (_, false) => self.at_least(LEAST_PROOF),
+            (_, false) => self.short_patience(),
         }
     }
 
@@ -171,7 +184,7 @@ impl Conversation {
         let patience = match (is_known, self.is_thorough) {
             (true, true) => patience.min(self.full_patience()),
             // If it is late after all, its answer is seen behind that of the fence, or at the end.
-            (true, false) => patience.min(self.at_least(LEAST_PROOF)),
+            (true, false) => patience.min(self.short_patience()),
             (false, _) => patience,
         };
         patience.max(least)
@@ -181,14 +194,16 @@ impl Conversation {
     pub fn fence_patience(&self) -> Duration {
         match (self.is_thorough, self.is_trying) {
             (true, _) => self.full_patience(),
-            (false, true) => self.at_least(LEAST_TRY_FENCE),
-            (false, false) => self.at_least(LEAST_PROOF),
+            (false, true) => self.at_least(LEAST_TRY_FENCE, TIMES_SLOWEST),
+            (false, false) => self.short_patience(),
         }
     }
 
-    /// How long the last fence is waited for, before the device is blamed.
+    /// How long the last fence is waited for, before the device is blamed. One that has been silent time and again is
+    /// known for it.
     pub fn full_patience(&self) -> Duration {
-        self.at_least(LEAST_FULL)
+        let least = if self.silences < MANY_SILENCES { LEAST_FULL } else { LEAST_PROOF };
+        self.at_least(least, TIMES_SLOWEST)
     }
 
     /// How long each of the fences is waited for that a message gets at most ([`crate::step::FENCES`]). A device is blamed
@@ -203,8 +218,13 @@ impl Conversation {
         }
     }
 
-    fn at_least(&self, least: Duration) -> Duration {
-        let taken = self.timing.worst() * TIMES_SLOWEST;
+    /// How long is waited where a later answer revises what was said, or a longer wait follows.
+    fn short_patience(&self) -> Duration {
+        self.at_least(LEAST_PROOF, TIMES_SLOWEST_USUAL)
+    }
+
+    fn at_least(&self, least: Duration, times: u32) -> Duration {
+        let taken = self.timing.worst() * times;
         taken.max(least).min(self.deadline())
     }
 
@@ -239,11 +259,11 @@ impl Conversation {
     pub fn shape(&self, duty: &Duty) -> Shape {
         let tool = duty.tool.as_ref().filter(|tool| self.tools.contains(*tool));
         let method = duty.method.as_deref().unwrap_or_default();
-        let alike = ALIKE.into_iter().find(|beginning| method.starts_with(beginning));
-        Shape {
-            method: alike.unwrap_or(method).to_owned(),
-            tool: tool.cloned().unwrap_or_default(),
-        }
+        let method = match method.starts_with(NOTIFICATIONS) {
+            true => NOTIFICATIONS,
+            false => KNOWN.into_iter().find(|known| *known == method).unwrap_or_default(),
+        };
+        Shape { method: method.to_owned(), tool: tool.cloned().unwrap_or_default() }
     }
 
     /// How long a device in good standing is waited for.
@@ -259,6 +279,12 @@ impl Conversation {
     /// Takes note that a message went unanswered.
     pub fn missed(&mut self) {
         self.misses += 1;
+    }
+
+    /// Takes note that the device answered nothing any more.
+    pub fn was_silent(&mut self) {
+        self.missed();
+        self.silences += 1;
     }
 
     /// Takes note of the time that an answer took.
@@ -399,6 +425,12 @@ mod tests {
         assert_eq!(conversation.full_patience(), Duration::from_secs(5));
         conversation.be_thorough(true);
         assert_eq!(conversation.patience(), Duration::from_secs(5));
+        // Who is known to fall silent is not waited for so long each time.
+        for _ in 0..MANY_SILENCES {
+            conversation.was_silent();
+        }
+        assert_eq!(conversation.full_patience(), Duration::from_secs(2));
+        assert_eq!(conversation.patience(), Duration::from_secs(2));
     }
 
     #[test]
@@ -415,7 +447,7 @@ mod tests {
         assert_eq!(conversation.patience_for(&list), Duration::from_secs(5));
         conversation.be_thorough(false);
         conversation.learn(Kind::Call, millis(1_500));
-        assert_eq!(conversation.patience_for(&list), millis(7_500));
+        assert_eq!(conversation.patience_for(&list), millis(3_000));
     }
 
     #[test]
@@ -447,15 +479,17 @@ mod tests {
     }
 
     #[test]
-    fn one_stall_is_remembered_for_the_whole_run() {
+    fn one_stall_does_not_make_every_wait_of_the_run_long() {
         let mut conversation = Conversation::new(Duration::from_secs(10));
         conversation.learn(Kind::List, millis(1_200));
         for _ in 0..1000 {
             conversation.learn(Kind::Call, millis(1));
         }
         conversation.missed();
-        assert_eq!(conversation.patience(), Duration::from_secs(6));
-        assert_eq!(conversation.fence_patience(), Duration::from_secs(6));
+        assert_eq!(conversation.patience(), millis(2_400));
+        assert_eq!(conversation.fence_patience(), millis(2_400));
+        // Before the device is blamed it gets more.
+        assert_eq!(conversation.full_patience(), Duration::from_secs(6));
     }
 
     #[test]
@@ -485,14 +519,17 @@ mod tests {
         let shape = conversation.shape(&other);
         conversation.was_answered(&shape);
         assert!(!conversation.ignores(&nobodys));
-        // Methods are told apart, but for those that are alike to devices.
+        // Methods are told apart where a device may have them.
         let of = |method: &str| Duty { method: Some(method.into()), ..Duty::default() };
         conversation.was_ignored(conversation.shape(&of("notifications/a")));
         assert!(conversation.ignores(&of("notificationsB")));
+        assert!(!conversation.ignores(&of("tools/List")));
         conversation.was_ignored(conversation.shape(&of("mcp_hil/m")));
-        assert!(conversation.ignores(&of("mcp_hil/mm")));
-        conversation.was_ignored(conversation.shape(&of("x/a")));
-        assert!(!conversation.ignores(&of("x/b")));
+        assert!(conversation.ignores(&of("tools/List")));
+        assert!(!conversation.ignores(&of("tools/list")));
+        conversation.was_ignored(conversation.shape(&of("ping")));
+        assert!(conversation.ignores(&of("ping")));
+        assert!(!conversation.ignores(&of("initialize")));
     }
 
     #[test]

@@ -28,8 +28,12 @@ pub(crate) struct Logged {
     pub(crate) wrong_id: bool,
 }
 
-/// How ESP-IDF begins the lines of errors and of warnings.
-const COMPLAINTS: [&str; 2] = ["E (", "W ("];
+/// How ESP-IDF begins the lines of errors and of warnings, and the words that other programs have in theirs.
+const ERRORS: (&str, [&str; 3]) = ("E (", ["ERROR", "CRITICAL", "FATAL"]);
+const WARNINGS: (&str, [&str; 3]) = ("W (", ["WARNING", "WARN", "Traceback"]);
+
+/// Among how many words of a line such a word stands: time stamps and the name of the program may precede it.
+const LEVEL_WITHIN: usize = 12;
 
 /// Most complaints of the console that are told of a device that answers nothing.
 const COMPLAINTS_TOLD: usize = 3;
@@ -284,13 +288,16 @@ impl CaseLog {
             |logged: &Logged| matches!(logged.entry.what, What::Sent { role: Role::Stimulus, .. });
         let first = self.entries.iter().find(|logged| is_message(logged));
         let since = first.map_or(u64::MAX, |logged| logged.entry.seq);
-        let is_complaint = |line: &&str| COMPLAINTS.iter().any(|begin| line.starts_with(begin));
+        let is_complaint = |line: &&str| is_of_level(line, ERRORS) || is_of_level(line, WARNINGS);
         // The time that stands before it makes no difference.
         let said = |line: &str| line.split_once(')').map_or(line, |(_, said)| said).to_owned();
         let mut told = BTreeSet::new();
         let lines = self.console().filter(|(seq, _)| *seq > since).map(|(_, line)| line);
         let lines = lines.filter(is_complaint).filter(|line| told.insert(said(line)));
-        lines.take(COMPLAINTS_TOLD).map(str::to_owned).collect()
+        let mut lines: Vec<&str> = lines.collect();
+        // What went wrong before what is merely odd; each kind in its order.
+        lines.sort_by_key(|line| !is_of_level(line, ERRORS));
+        lines.into_iter().take(COMPLAINTS_TOLD).map(str::to_owned).collect()
     }
 
     /// What the console said when the device broke down: a panic with what follows it, the last stack trace from
@@ -340,6 +347,12 @@ impl CaseLog {
             _ => None,
         }
     }
+}
+
+/// Whether a line of the console is of a level of severity.
+fn is_of_level(line: &str, (begin, words): (&str, [&str; 3])) -> bool {
+    let parts = line.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    line.starts_with(begin) || parts.take(LEVEL_WITHIN).any(|part| words.contains(&part))
 }
 
 /// Whether a line is one of a stack trace, as programs in JavaScript and for the JVM print it: `    at f (x.js:1:2)`.

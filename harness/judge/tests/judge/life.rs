@@ -301,9 +301,12 @@ fn a_close_frame_that_killed_the_device_is_not_said_to_be_unanswered(
     assert_eq!(outcome.withdrawn.len(), withdrawn);
 }
 
+/// What a program that logs as Python does says of an error.
+const LOGGED: &str = "2026-01-02 03:04:05,678 - mcp - ERROR - unhashable type";
+
 /// Of requests that nothing answers, the console may say why; of one that answers, complaints explain nothing.
 #[rstest]
-#[case::deaf("? 0", &["E (10) MCP: Invalid id", "W (12) MCP: Missing name"])]
+#[case::deaf("? 0", &["E (10) MCP: Invalid id", LOGGED, "W (12) MCP: Missing name"])]
 #[case::answers(PONG, &[])]
 fn a_deaf_device_is_told_with_what_its_console_complains_of(
     #[case] came: &str,
@@ -312,7 +315,7 @@ fn a_deaf_device_is_told_with_what_its_console_complains_of(
     let mut play = Play::new();
     play.play(&["! E (1) WIFI: before anything was asked", PING]);
     play.play(&["! E (10) MCP: Invalid id", "! I (11) MCP: a message", "! E (11) MCP: Invalid id"]);
-    play.play(&["! W (12) MCP: Missing name", came]);
+    play.play(&["! W (12) MCP: Missing name", &format!("! {LOGGED}"), came]);
     let outcome = play.judge.end_case(None, &Facts::default());
     assert_eq!(outcome.console, told);
 }

@@ -250,7 +250,7 @@ impl DutRun<'_, '_> {
     /// that it begins.
     pub(super) fn applies(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         needs: &[String],
         mut report: CaseReport,
     ) -> Option<CaseReport> {
@@ -278,6 +278,12 @@ impl DutRun<'_, '_> {
             report.reason = Some(format!("not run: {}", self.silence.why));
             self.case_reports.add(report, self.reporters);
             return None;
+        }
+        if session.rate.is_news() {
+            let text = "the device limits how fast it may be called: the run goes on more slowly, and properties \
+                        may have fewer inputs"
+                .to_owned();
+            self.reporters.event(&Event::Notice { text });
         }
         self.reporters.event(&Event::CaseStarted {
             dut: report.dut.clone(),

@@ -292,7 +292,7 @@ impl Session {
                 }
             }
         }
-        self.conversation.missed();
+        self.conversation.was_silent();
         Exchange::Silent
     }
 

@@ -33,6 +33,9 @@ const REDIAL_KNOWN: Duration = Duration::from_secs(10);
 /// The same for one that does not.
 const REDIAL_NEVER: Duration = Duration::from_millis(100);
 
+/// How long a person at the device is not told that it is waited for.
+const IN_A_MOMENT: Duration = Duration::from_secs(2);
+
 /// How long a device may at least take to obey when it is told to restart: stock firmware takes a second, one that was
 /// seen to stall may stall here, too.
 pub(super) const OBEYS: Duration = Duration::from_secs(3);
@@ -155,14 +158,11 @@ impl Session {
                 (None, None) => dialing.deadline.max(dialing.redial),
                 (None, Some(_)) => dialing.redial,
             };
-            if self.target.is_running().is_none() {
-                // Talk, not a report: a person stands at the device.
-                mcp_hil_core::notice!(
-                    "waiting up to {} s for the device to reconnect",
-                    wait.as_secs()
-                );
-            }
-            if let Some(link) = self.accept(wait).await {
+            let accepted = match self.target.is_running() {
+                Some(_) => self.accept(wait).await,
+                None => self.accept_by_hand(wait).await,
+            };
+            if let Some(link) = accepted {
                 dialing.redials = Some(true);
                 self.greet(at, dialing, link).await;
                 return self.connection.link.is_some();
@@ -190,6 +190,25 @@ impl Session {
             self.lacks("redial");
         }
         self.bench.trouble.is_none() && self.restart(at, dialing).await
+    }
+
+    /// Waits for a device that only a person can make connect again, and tells that person of a wait that is not over
+    /// in a moment.
+    async fn accept_by_hand(&mut self, wait: Duration) -> Option<Link> {
+        let quietly = wait.min(IN_A_MOMENT);
+        if let Some(link) = self.accept(quietly).await {
+            return Some(link);
+        }
+        let rest = wait.saturating_sub(quietly);
+        if rest.is_zero() || self.is_interrupted() {
+            return None;
+        }
+        // Talk, not a report.
+        mcp_hil_core::notice!(
+            "waiting up to {} s for the device to reconnect",
+            rest.as_secs_f32().ceil()
+        );
+        self.accept(rest).await
     }
 
     /// Gets a device connected again that has refused the message of a step by closing the connection, and has it answer

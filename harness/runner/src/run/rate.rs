@@ -19,9 +19,17 @@ pub(super) struct Rate {
     last: Option<Instant>,
     /// A call was refused for its rate however long it was waited: that is not the reason.
     is_refuted: bool,
+    /// Whether the limit was told to the user.
+    is_told: bool,
 }
 
 impl Rate {
+    /// Whether the device limits its calls, which is news: once.
+    pub(super) fn is_news(&mut self) -> bool {
+        let is_limited = self.pause.is_some();
+        is_limited && !std::mem::replace(&mut self.is_told, true)
+    }
+
     /// How often a call that is refused for its rate is sent again.
     pub(super) fn tries(&self) -> usize {
         if self.is_refuted { 1 } else { MOST_TRIES }
@@ -58,7 +66,9 @@ mod tests {
     fn only_a_device_that_has_refused_calls_is_given_time() {
         let mut rate = Rate::default();
         assert_eq!((rate.next(), rate.next()), (None, None));
+        assert!(!rate.is_news());
         rate.slow_down();
+        assert_eq!((rate.is_news(), rate.is_news()), (true, false));
         assert_eq!(rate.next(), None);
         let (second, third) = (rate.next().unwrap(), rate.next().unwrap());
         assert_eq!(third - second, PAUSES.0);
