@@ -132,6 +132,8 @@ pub struct LinkOptions {
     pub drop_long_pongs: bool,
     /// Do not answer pings without data.
     pub drop_empty_pongs: bool,
+    /// Do not answer pings whose data is no text in UTF-8.
+    pub drop_binary_pongs: bool,
     /// The data of a pong ends before the first zero byte, as a text of C does.
     pub cut_pongs: bool,
     /// Lose a message between whose fragments a ping came.
@@ -158,8 +160,8 @@ pub struct LinkOptions {
     pub wide_lengths: bool,
     /// Mask all frames with the same key.
     pub same_mask: bool,
-    /// Say in a Close frame that it has no code.
-    pub odd_close_code: bool,
+    /// Say this code in a Close frame, whatever it should be.
+    pub close_code: Option<u16>,
     /// Leave the header Host out of the handshake.
     pub hostless: bool,
     /// Ask for `/`, whatever the URL says.

@@ -8,9 +8,6 @@ use std::net::TcpStream;
 
 use reference_body::LinkOptions;
 
-/// The code that stands for none, and that no frame has (RFC 6455, section 7.4.1).
-const NO_STATUS: u16 = 1005;
-
 /// Opcodes of a Close frame and of a pong (RFC 6455 section 5.2).
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
@@ -167,6 +164,13 @@ fn frame_length(bytes: &[u8]) -> Option<(usize, u64)> {
     (bytes.len() >= length + mask).then_some((length + mask, payload))
 }
 
+/// Whether the data of a masked frame is text in UTF-8.
+fn is_text(frame: &[u8], header: usize) -> bool {
+    let mask = frame[header - 4..header].iter().cycle();
+    let data: Vec<u8> = frame[header..].iter().zip(mask).map(|(byte, mask)| byte ^ mask).collect();
+    std::str::from_utf8(&data).is_ok()
+}
+
 /// A whole frame with the defects, or nothing in its place.
 fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) -> Option<Vec<u8>> {
     let opcode = frame[0] & 0x0F;
@@ -175,7 +179,8 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
     }
     let drops = options.drop_pongs
         || options.drop_long_pongs && payload >= LONGEST_CONTROL
-        || options.drop_empty_pongs && payload == 0;
+        || options.drop_empty_pongs && payload == 0
+        || options.drop_binary_pongs && !is_text(frame, header);
     if opcode == PONG && drops {
         return None;
     }
@@ -189,8 +194,11 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
             sent[1] = MASKED | end as u8;
         }
     }
-    if opcode == CLOSE && options.odd_close_code && payload >= 2 {
-        for (at, byte) in NO_STATUS.to_be_bytes().into_iter().enumerate() {
+    if opcode == CLOSE
+        && let Some(code) = options.close_code
+        && payload >= 2
+    {
+        for (at, byte) in code.to_be_bytes().into_iter().enumerate() {
             sent[header + at] = byte ^ frame[header - 4 + at];
         }
     }
@@ -227,8 +235,8 @@ impl Write for FrameStream {
         }
         let options = self.options;
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
-        let pongs = pongs || options.drop_inner_pongs;
-        let closes = options.drop_closes || options.odd_close_code;
+        let pongs = pongs || options.drop_inner_pongs || options.drop_binary_pongs;
+        let closes = options.drop_closes || options.close_code.is_some();
         if !(pongs || closes || options.cut_pongs || options.wide_lengths || options.same_mask) {
             return self.tcp.write(bytes);
         }

@@ -62,6 +62,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => answered_as(Value::is_string, |cause| {
             json!(text_of(cause).replace(|c: char| !c.is_ascii(), "?"))
         });
+    "id-string-control-lost": "A string id is accepted, and echoed without its control characters."
+        => answered_as(Value::is_string, |cause| json!(text_of(cause).replace(char::is_control, "")));
     "id-string-answered-late": "A string id is accepted, and answered 300 ms later." => {
         let executed = stand_in(Value::is_string);
         executed.on_answer(|cause, payload, hands| {

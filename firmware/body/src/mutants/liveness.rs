@@ -141,6 +141,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.drop_long_pongs = true);
     "pong-empty-missing": "WebSocket pings without data are not answered."
         => link(|options| options.drop_empty_pongs = true);
+    "pong-binary-missing": "WebSocket pings whose data is no text in UTF-8 are not answered."
+        => link(|options| options.drop_binary_pongs = true);
     "pong-cut-at-zero": "The data of a pong ends before the first zero byte of the ping's."
         => link(|options| options.cut_pongs = true);
     "empty-fragment-ends": "An empty fragment in the middle of a message makes the device forget the message."
@@ -156,7 +158,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.wide_lengths = true);
     "frame-mask-constant": "All frames have the same mask." => link(|options| options.same_mask = true);
     "close-code-of-none": "A Close frame is answered with the code that stands for none."
-        => link(|options| options.odd_close_code = true);
+        => link(|options| options.close_code = Some(1005));
+    "close-code-little-endian": "A Close frame is answered with its code in the wrong byte order."
+        => link(|options| options.close_code = Some(1000_u16.swap_bytes()));
 };
 
 /// Does something instead of giving the answer of this number, once.
