@@ -168,6 +168,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => method("ping").answer(|payload| {
             *payload = error(&payload["id"], -32601, "Method not implemented: ping");
         });
+    "ping-params-refused": "ping is refused when it has params, be they empty."
+        => defect().on_method("ping", |payload, hands| {
+            reply_if(payload.get("params").is_some(), payload, hands, |id| error(id, -32602, "No params expected"))
+        });
     "ping-talks": "The result of ping is not empty."
         => method("ping").result(|result| *result = json!({"pong": true}));
 };
