@@ -162,6 +162,8 @@ pub struct LinkOptions {
     pub same_mask: bool,
     /// Say this code in a Close frame, whatever it should be.
     pub close_code: Option<u16>,
+    /// Send a text behind a Close frame.
+    pub talks_on: bool,
     /// Leave the header Host out of the handshake.
     pub hostless: bool,
     /// Ask for `/`, whatever the URL says.

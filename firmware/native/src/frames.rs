@@ -12,6 +12,9 @@ use reference_body::LinkOptions;
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
 
+/// The first byte of a text in one frame.
+const TEXT: u8 = 0x81;
+
 /// The bit of a frame's second byte that says that there is a mask.
 const MASKED: u8 = 0x80;
 
@@ -202,6 +205,10 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
             sent[header + at] = byte ^ frame[header - 4 + at];
         }
     }
+    if opcode == CLOSE && options.talks_on {
+        sent.extend([TEXT, MASKED | 2, 0, 0, 0, 0, b'{', b'}']);
+        return Some(sent);
+    }
     if options.same_mask && sent[1] & MASKED != 0 {
         let mask: [u8; 4] = sent[header - 4..header].try_into().expect("four bytes");
         sent[header..].iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
@@ -236,7 +243,7 @@ impl Write for FrameStream {
         let options = self.options;
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
         let pongs = pongs || options.drop_inner_pongs || options.drop_binary_pongs;
-        let closes = options.drop_closes || options.close_code.is_some();
+        let closes = options.drop_closes || options.close_code.is_some() || options.talks_on;
         if !(pongs || closes || options.cut_pongs || options.wide_lengths || options.same_mask) {
             return self.tcp.write(bytes);
         }

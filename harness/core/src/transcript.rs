@@ -206,8 +206,10 @@ pub enum MqttNote {
         /// 1 or 2.
         qos: u8,
     },
-    /// The device sent a message once more that was not acknowledged on an earlier connection.
+    /// The device sent a message once more that had come already.
     Redelivered,
+    /// The next message came with QoS 1 and the flag of those that are sent again, and was not seen before.
+    Duplicate,
     /// The next message is to be retained by the broker.
     Retained,
     /// The next message came in a packet that the published gateway does not take
@@ -241,6 +243,8 @@ pub enum Fault {
     Version,
     /// The opening handshake of its WebSocket.
     Handshake,
+    /// What it sent over MQTT before it was connected.
+    Packets,
 }
 
 /// Why the harness sent a frame.
@@ -352,6 +356,11 @@ pub enum Mark {
         /// The key that all of them had, in hex.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+    },
+    /// Behind its Close frame the device sent a frame with data.
+    BehindClose {
+        /// Its kind, in words.
+        frame: String,
     },
     /// A step could not be carried out.
     Skipped {

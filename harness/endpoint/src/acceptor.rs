@@ -60,6 +60,11 @@ impl Rejection {
         Self { why, fault: Some(Fault::Handshake) }
     }
 
+    /// A device whose packets break the rules of the protocol, before it was connected.
+    pub(crate) fn packets(why: String) -> Self {
+        Self { why, fault: Some(Fault::Packets) }
+    }
+
     /// A device that speaks another version of the protocol, or none that there is.
     pub(crate) fn version(why: String) -> Self {
         Self { why, fault: Some(Fault::Version) }

@@ -6,10 +6,7 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use bytes::BytesMut;
@@ -26,7 +23,10 @@ use tokio::{
 
 use crate::acceptor::{Acceptor, Rejection};
 use crate::error::EndpointError;
-use crate::link::mqtt::{MqttLink, Terms, modernise, reserved_flags};
+use crate::link::mqtt::{MqttLink, Terms};
+use crate::link::packets::{
+    self, Arrived, Taken, is_of_client, modernise, name, reserved_bits, reserved_flags, surplus,
+};
 use crate::link::{Handshake, Link, Wire};
 use crate::tls::begins_tls;
 
@@ -96,18 +96,18 @@ impl MqttEndpoint {
 #[derive(Debug, Default)]
 struct Present {
     links: Mutex<HashMap<String, oneshot::Sender<()>>>,
-    /// Somebody has connected here.
-    had_one: AtomicBool,
+    /// What has come from any of them.
+    taken: Taken,
 }
 
 impl Present {
-    /// Enters a client; and whether another connection was here before it.
-    fn take_over(&self, client_id: &str) -> (oneshot::Receiver<()>, bool) {
+    /// Enters a client.
+    fn take_over(&self, client_id: &str) -> oneshot::Receiver<()> {
         let (hold, replaced) = oneshot::channel();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, hold| !hold.is_closed());
         links.insert(client_id.to_owned(), hold);
-        (replaced, self.had_one.swap(true, Ordering::Relaxed))
+        replaced
     }
 }
 
@@ -128,10 +128,10 @@ async fn handshake(
     if connect.client_id.is_empty() && !connect.clean_session {
         answer(&mut stream, ConnectReturnCode::BadClientId).await;
         let why = "an empty client id without a clean session (MQTT 3.1.1, 3.1.3.1)";
-        return Err(Rejection::other(why.to_owned()));
+        return Err(Rejection::packets(why.to_owned()));
     }
     answer(&mut stream, ConnectReturnCode::Success).await;
-    let (replaced, comes_again) = present.take_over(&connect.client_id);
+    let replaced = present.take_over(&connect.client_id);
     let push_topic = terms.push_topic.clone().unwrap_or_else(|| push_topic(&connect.client_id));
     let wire = MqttLink::new(
         stream,
@@ -140,7 +140,8 @@ async fn handshake(
             keep_alive_s: connect.keep_alive,
             push_topic,
             publish_topic: terms.publish_topic.clone(),
-            sends_again: !connect.clean_session || comes_again,
+            level,
+            taken: present.taken.clone(),
         },
         replaced,
         fault,
@@ -172,9 +173,10 @@ async fn read_connect(
 ) -> Result<(Connect, u8, Option<&'static str>), Rejection> {
     let (mut level, mut fault) = (None, None);
     loop {
-        if let Some(why) = no_connect(input) {
-            return Err(Rejection::other(why.to_owned()));
+        if let Some(refusal) = no_connect(input) {
+            return Err(refusal);
         }
+        fault = fault.or(reserved_bits(input));
         if level.is_none() {
             level = modernise(input);
         }
@@ -186,6 +188,9 @@ async fn read_connect(
             )));
         }
         fault = fault.or(reserved_flags(input));
+        if surplus(input).is_some() {
+            fault.get_or_insert("CONNECT has bytes behind its last field (3.1.3)");
+        }
         match Packet::read(input, MAX_CONNECT_BYTES) {
             Ok(Packet::Connect(connect)) => return Ok((connect, level.unwrap_or(4), fault)),
             Err(CodecError::InvalidProtocol | CodecError::InvalidProtocolLevel(_)) => {
@@ -197,7 +202,10 @@ async fn read_connect(
             Ok(_) => return Err(Rejection::other(NOT_CONNECT.to_owned())),
             Err(CodecError::InsufficientBytes(_)) => {}
             Err(error) => {
-                return Err(Rejection::other(format!("not an MQTT CONNECT packet ({error})")));
+                let why = format!("not an MQTT CONNECT packet ({error})");
+                // The name of the protocol and a level of it came: that is nobody else.
+                let refusal = if level.is_some() { Rejection::packets } else { Rejection::other };
+                return Err(refusal(why));
             }
         }
         match stream.read_buf(input).await {
@@ -213,17 +221,28 @@ async fn read_connect(
 
 /// Why what came cannot become a CONNECT packet, from its first bytes on: what follows may never
 /// come.
-fn no_connect(input: &[u8]) -> Option<&'static str> {
+fn no_connect(input: &BytesMut) -> Option<Rejection> {
     const CONNECT: u8 = 0x10;
-    match input {
-        [] | [CONNECT, ..] => None,
-        input if begins_tls(input) => {
-            Some("it uses TLS; expected MQTT over plain TCP (stock firmware uses TLS on port 8883)")
+    let first = *input.first()?;
+    if begins_tls(input) {
+        let why =
+            "it uses TLS; expected MQTT over plain TCP (stock firmware uses TLS on port 8883)";
+        return Some(Rejection::other(why.to_owned()));
+    }
+    if first & 0xf0 == CONNECT {
+        return None;
+    }
+    let other = Rejection::other(NOT_CONNECT.to_owned());
+    if !is_of_client(first) {
+        return Some(other);
+    }
+    let arrived = Arrived::of(input);
+    match Packet::read(&mut input.clone(), MAX_CONNECT_BYTES) {
+        Ok(packet) if packets::fault(&packet, &arrived, 4).is_none() => {
+            Some(Rejection::packets(format!("{NOT_CONNECT}, but {}", name(&packet))))
         }
-        [first, ..] if first & 0xf0 == CONNECT => {
-            Some("reserved flags of its CONNECT packet are set (MQTT 3.1.1, 2.2.2)")
-        }
-        _ => Some(NOT_CONNECT),
+        Err(CodecError::InsufficientBytes(_)) => None,
+        _ => Some(other),
     }
 }
 

@@ -29,9 +29,6 @@ use crate::tls::begins_tls;
 /// makes small messages slower.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
 
-/// Most headers of a request that is no handshake.
-const MAX_HEADERS: usize = 64;
-
 /// Headers that only who wants a WebSocket sends.
 const UPGRADING: [&str; 3] = ["upgrade", "sec-websocket-key", "sec-websocket-version"];
 
@@ -123,16 +120,13 @@ async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<
 }
 
 /// Whether a request that is no handshake comes from a device all the same, and not from a browser or a port
-/// scanner: it wants a WebSocket, says which device it is, and may come in.
+/// scanner: it wants a WebSocket, says which device it is, and may come in. It need not be good HTTP.
 fn is_device(head: &[u8], peer: SocketAddr, guard: &Guard) -> bool {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    if !request.parse(head).is_ok_and(|parsed| parsed.is_complete()) {
-        return false;
-    }
+    let head = String::from_utf8_lossy(head);
+    let headers: Vec<(&str, &str)> = head.lines().filter_map(|line| line.split_once(':')).collect();
     let value = |name: &str| {
-        let header = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        header.and_then(|header| std::str::from_utf8(header.value).ok())
+        let header = headers.iter().find(|(own, _)| own.trim().eq_ignore_ascii_case(name));
+        header.map(|(_, value)| value.trim())
     };
     UPGRADING.iter().any(|name| value(name).is_some())
         && value("device-id").is_some()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use mcp_hil_core::{
     limits::{GATEWAY_PACKET_BYTES, MAX_MESSAGE_BYTES},
-    transcript::MqttNote,
+    transcript::{Fault, MqttNote},
     wire::Frame,
 };
 use mcp_hil_endpoint::{Accepted, Endpoint, EndpointError, Incoming, Link, LinkLost, MqttTerms};
@@ -203,11 +203,11 @@ async fn an_empty_client_id_needs_a_clean_session() {
 #[rstest]
 #[case::http(b"GET / HTTP/1.1\r\n", "the first packet is not CONNECT")]
 #[case::tls(b"\x16\x03\x01\x02\x00\x01", "it uses TLS")]
-#[case::ping(b"\xc0\0", "the first packet is not CONNECT")]
-#[case::flags(b"\x11\x0e", "reserved")]
+#[case::ssh(b"SSH-2.0-x\r\n", "the first packet is not CONNECT")]
+#[case::post(b"POST / HTTP/1.1\r\n\r\n", "the first packet is not CONNECT")]
+#[case::publish_of_noise(b"0\x03\0\x09a", "the first packet is not CONNECT")]
 #[case::length(b"\x10\xff\xff\xff\xff\x7f", "not an MQTT CONNECT packet")]
 #[case::huge(b"\x10\xff\xff\xff\x7f", "not an MQTT CONNECT packet")]
-#[case::cut(b"\x10\x0e\0\x04MQTT\x04\x02\0\x3c\0\x09me", "not an MQTT CONNECT packet")]
 #[tokio::test]
 async fn who_does_not_begin_with_connect_is_refused_at_once(
     #[case] said: &[u8],
@@ -219,6 +219,45 @@ async fn who_does_not_begin_with_connect_is_refused_at_once(
     assert_eq!(client.next().await, None);
     let told = endpoint.take_refused();
     assert!(told[0].contains(why), "{told:?}");
+}
+
+/// Who speaks MQTT, but not by its rules.
+#[rstest]
+#[case::ping(b"\xc0\0", "the first packet is not CONNECT (MQTT 3.1.1, 3.1.0), but PINGREQ")]
+#[case::publish(b"\x30\x05\0\x01a{}", "but PUBLISH")]
+#[case::subscribe(b"\x82\x06\0\x01\0\x01a\0", "but SUBSCRIBE")]
+#[case::cut(b"\x10\x0e\0\x04MQTT\x04\x02\0\x3c\0\x09me", "not an MQTT CONNECT packet")]
+#[case::nameless(b"\x10\x0c\0\x04MQTT\x04\0\0\x3c\0\0", "an empty client id")]
+#[tokio::test]
+async fn a_device_that_breaks_mqtt_before_it_is_connected_is_a_device(
+    #[case] said: &[u8],
+    #[case] why: &str,
+) {
+    let mut endpoint = endpoint(MqttTerms::default()).await;
+    let mut client = Client::dial(&endpoint).await;
+    client.say(said).await;
+    let accepted = timeout(LATEST, endpoint.accept()).await.unwrap();
+    let Accepted::Refused { why: told, fault: Fault::Packets, .. } = accepted else {
+        panic!("{accepted:?}")
+    };
+    assert!(told.contains(why), "{told}");
+}
+
+/// The rest of the packet can be read, and so the link is that of a device, and lost.
+#[rstest]
+#[case::reserved_bits(b"\x11\x0d\0\x04MQTT\x04\x02\0\x3c\0\x01c", "first byte of CONNECT")]
+#[case::reserved_flag(b"\x10\x0d\0\x04MQTT\x04\x03\0\x3c\0\x01c", "reserved flag of CONNECT")]
+#[case::will_qos_3(b"\x10\x12\0\x04MQTT\x04\x1e\0\x3c\0\x01c\0\x01w\0\0", "a will with QoS 3")]
+#[case::more(b"\x10\x0f\0\x04MQTT\x04\x02\0\x3c\0\x01c!!", "bytes behind its last field")]
+#[tokio::test]
+async fn what_is_wrong_with_connect_ends_the_link(#[case] said: &[u8], #[case] why: &str) {
+    let mut endpoint = endpoint(MqttTerms::default()).await;
+    let mut client = Client::dial(&endpoint).await;
+    client.say(said).await;
+    assert_eq!(client.next().await, Some(Packet::ConnAck(ACCEPTED)));
+    let mut link = accept(&mut endpoint).await;
+    let lost = incoming(&mut link).await.unwrap_err();
+    assert!(lost.to_string().contains(why), "{lost}");
 }
 
 #[tokio::test]
@@ -412,6 +451,8 @@ async fn a_packet_in_single_bytes_is_one_message() {
 #[case::reserved(b"\xf0\x02\0\0".to_vec(), "violated the MQTT protocol")]
 #[case::type_0(b"\0\0".to_vec(), "violated the MQTT protocol")]
 #[case::endless_length(b"\x30\xff\xff\xff\xff\x01".to_vec(), "violated the MQTT protocol")]
+#[case::sent_again(b"\x8a\x06\0\x01\0\x01a\0".to_vec(), "SUBSCRIBE with the reserved bits 1010")]
+#[case::filter(b"\x82\x07\0\x01\0\x02a#\0".to_vec(), "SUBSCRIBE with the topic filter `a#`")]
 #[case::huge(b"\x30\xff\xff\xff\x7f".to_vec(), "MAX_MESSAGE_BYTES")]
 #[tokio::test]
 async fn each_end_is_told(#[case] said: Vec<u8>, #[case] why: &str) {
@@ -622,38 +663,34 @@ async fn a_device_may_go_politely_and_come_again() {
 }
 
 #[tokio::test]
-async fn what_is_sent_again_after_a_reconnect_is_acknowledged_and_no_message() {
-    let mut kept = connect("me");
-    kept.clean_session = false;
-    let (_endpoint, mut link, mut client) = connected_with(MqttTerms::default(), kept).await;
-    let Packet::Publish(mut again) = publish("old", QoS::AtLeastOnce, 7) else {
-        unreachable!("it makes messages")
-    };
-    again.dup = true;
-    client.send(Packet::Publish(again)).await;
-    client.send(publish("new", QoS::AtMostOnce, 0)).await;
-    assert_eq!(note(&mut link).await, MqttNote::Redelivered);
-    assert_eq!(recv(&mut link).await, Ok(text("new")));
-    assert!(matches!(client.next().await, Some(Packet::PubAck(ack)) if ack.pkid == 7));
-}
-
-#[tokio::test]
-async fn a_clean_session_may_send_again_what_an_earlier_connection_left_open() {
-    let again = || match publish("old", QoS::AtLeastOnce, 7) {
-        Packet::Publish(publish) => Packet::Publish(Publish { dup: true, ..publish }),
+async fn what_is_sent_again_is_acknowledged_and_taken_once() {
+    let message = |text: &str, dup: bool| match publish(text, QoS::AtLeastOnce, 7) {
+        Packet::Publish(publish) => Packet::Publish(Publish { dup, ..publish }),
         _ => unreachable!("it makes messages"),
     };
     let (mut endpoint, mut link, mut client) = connected().await;
-    // There was nothing before, so that this is no repetition.
-    client.send(again()).await;
-    assert!(matches!(note(&mut link).await, MqttNote::Qos { qos: 1 }));
+    client.send(message("old", false)).await;
+    assert_eq!(note(&mut link).await, MqttNote::Qos { qos: 1 });
     assert_eq!(recv(&mut link).await, Ok(text("old")));
-    drop((link, client));
-    let mut client = Client::dial(&endpoint).await;
-    client.send(Packet::Connect(connect("me"))).await;
-    let mut link = accept(&mut endpoint).await;
-    client.send(again()).await;
-    client.send(publish("new", QoS::AtMostOnce, 0)).await;
-    assert_eq!(note(&mut link).await, MqttNote::Redelivered);
-    assert_eq!(recv(&mut link).await, Ok(text("new")));
+    // On the same connection, and on the next one.
+    for _ in 0..2 {
+        client.send(message("old", true)).await;
+        client.send(publish("new", QoS::AtMostOnce, 0)).await;
+        assert_eq!(note(&mut link).await, MqttNote::Redelivered);
+        assert_eq!(recv(&mut link).await, Ok(text("new")));
+        drop((link, client));
+        client = Client::dial(&endpoint).await;
+        client.send(Packet::Connect(connect("me"))).await;
+        assert_eq!(client.next().await, Some(Packet::ConnAck(ACCEPTED)));
+        link = accept(&mut endpoint).await;
+    }
+    // What was lost with the connection, or never sent before, is taken: with the remark.
+    client.send(message("lost", true)).await;
+    assert_eq!(note(&mut link).await, MqttNote::Duplicate);
+    assert_eq!(recv(&mut link).await, Ok(text("lost")));
+    assert!(matches!(client.next().await, Some(Packet::PubAck(ack)) if ack.pkid == 7));
+    // An id may be used again.
+    client.send(message("lost", false)).await;
+    assert_eq!(note(&mut link).await, MqttNote::Qos { qos: 1 });
+    assert_eq!(recv(&mut link).await, Ok(text("lost")));
 }

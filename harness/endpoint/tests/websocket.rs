@@ -76,6 +76,10 @@ async fn completed_connections_wait() {
 )]
 #[case::upgrade("Connection: Upgrade\r\nUpgrade: ws\r\nSec-WebSocket-Version: 13\r\n", "Upgrade")]
 #[case::connection("Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", "Connection")]
+#[case::no_http(
+    "Sec WebSocket Version: 13\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n",
+    "httparse"
+)]
 #[tokio::test]
 async fn a_device_with_another_handshake_is_a_device(#[case] asks: &str, #[case] why: &str) {
     let mut endpoint = endpoint().await;

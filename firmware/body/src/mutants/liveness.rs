@@ -161,6 +161,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.close_code = Some(1005));
     "close-code-little-endian": "A Close frame is answered with its code in the wrong byte order."
         => link(|options| options.close_code = Some(1000_u16.swap_bytes()));
+    "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."
+        => link(|options| options.talks_on = true);
 };
 
 /// Does something instead of giving the answer of this number, once.

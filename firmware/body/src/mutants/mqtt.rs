@@ -100,6 +100,49 @@ pub(super) const MUTANTS: &[Row] = rows! {
             bytes[8] = if number == 0 { 3 } else { bytes[8] };
             bytes
         });
+    "mqtt-ping-first": "PINGREQ is sent before CONNECT."
+        => tampered(|number, packet| match number {
+            0 => [&[PINGREQ, 0], packet].concat(),
+            _ => packet.to_vec(),
+        });
+    "mqtt-connect-bits": "Reserved bits in the first byte of CONNECT are set."
+        => tampered(|number, packet| {
+            let mut bytes = packet.to_vec();
+            bytes[0] |= if number == 0 { 0x02 } else { 0 };
+            bytes
+        });
+    "mqtt-connect-will-qos-3": "CONNECT has a will with QoS 3."
+        => tampered(|number, packet| connect(number, packet, |flags, client| {
+            *flags |= 0x1c;
+            client.extend(b"\0\x01w\0\x01x");
+        }));
+    "mqtt-connect-nameless": "CONNECT has an empty client id, and is to keep the session."
+        => tampered(|number, packet| connect(number, packet, |flags, client| {
+            *flags &= !0x02;
+            *client = vec![0, 0];
+        }));
+    "mqtt-connect-too-long": "CONNECT has two bytes behind its last field."
+        => tampered(|number, packet| match number {
+            0 => sized(packet[0], &[body(packet), &[0, 0]].concat()),
+            _ => packet.to_vec(),
+        });
+    "mqtt-subscribe-dup": "SUBSCRIBE has the bit of packets that are sent again."
+        => tampered(|number, packet| followed_by(number == 1, packet, b"\x8a\x06\0\x01\0\x01a\0"));
+    "mqtt-subscribe-wildcard": "SUBSCRIBE has a filter with a wildcard behind other characters."
+        => tampered(|number, packet| {
+            followed_by(number == 1, packet, b"\x82\x0d\0\x01\0\x08devices#\0")
+        });
+    "mqtt-subscribe-qos-bits": "SUBSCRIBE has a reserved bit beside the QoS that it asks for."
+        => tampered(|number, packet| followed_by(number == 1, packet, b"\x82\x06\0\x01\0\x01a\x04"));
+    "mqtt-dup-first": "Answers have QoS 1, and the flag of what is sent again when they are sent first."
+        => publication(|publication| publication.qos = 1).plan(|plan| {
+            plan.tamper = Some(|_, packet| {
+                let mut bytes = packet.to_vec();
+                let is_answer = packet[0] >> 4 == PUBLISH && contains(packet, b"\"result\":");
+                bytes[0] |= if is_answer { 0x08 } else { 0 };
+                bytes
+            });
+        });
     "mqtt-ping-too-long": "PINGREQ has a byte behind its header."
         => tampered(|_, packet| match packet {
             [PINGREQ, ..] => vec![PINGREQ, 1, 0],
@@ -175,6 +218,40 @@ fn followed_by(is_now: bool, packet: &[u8], other: &[u8]) -> Vec<u8> {
         bytes.extend_from_slice(other);
     }
     bytes
+}
+
+/// A packet of this body.
+fn sized(first: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    let mut length = body.len();
+    while length > 0x7f {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Edits the flags of CONNECT, and the client id with its length.
+fn connect(number: u64, packet: &[u8], edit: fn(&mut u8, &mut Vec<u8>)) -> Vec<u8> {
+    /// Where the flags are, and the client id begins.
+    const FLAGS: usize = 7;
+    const CLIENT: usize = 10;
+    if number > 0 {
+        return packet.to_vec();
+    }
+    let (mut head, rest) = (body(packet)[..CLIENT].to_vec(), &body(packet)[CLIENT..]);
+    let (client, rest) = rest.split_at(2 + usize::from(u16::from_be_bytes([rest[0], rest[1]])));
+    let mut client = client.to_vec();
+    edit(&mut head[FLAGS], &mut client);
+    sized(packet[0], &[&head, &client, rest].concat())
+}
+
+/// What is behind the length of a packet.
+fn body(packet: &[u8]) -> &[u8] {
+    let header = 2 + packet[1..].iter().take_while(|byte| **byte >= 0x80).count();
+    &packet[header..]
 }
 
 /// The first answer of a session, which is the one to `initialize`.

@@ -3,6 +3,7 @@
 pub(crate) mod acks;
 pub(crate) mod broker;
 pub(crate) mod mqtt;
+pub(crate) mod packets;
 pub(crate) mod tap;
 pub(crate) mod websocket;
 
@@ -186,6 +187,23 @@ impl Link {
         match &self.wire {
             Wire::WebSocket(link) => (link.masks().frames, link.masks().same),
             _ => (0, None),
+        }
+    }
+
+    /// What data came behind the device's Close frame, which has to be the last (RFC 6455, section 5.5.1), in words; over
+    /// WebSocket only.
+    pub fn behind_close(&self) -> Option<&'static str> {
+        match &self.wire {
+            Wire::WebSocket(link) => link.behind_close(),
+            Wire::Mqtt(_) | Wire::Broker(_) => None,
+        }
+    }
+
+    /// Closes the own half of a connection on which a goodbye came, and reads what the device still has to say until it
+    /// closes, too, or takes its time for that.
+    pub async fn hear_out(&mut self) {
+        if let Wire::WebSocket(link) = &mut self.wire {
+            link.hear_out().await;
         }
     }
 

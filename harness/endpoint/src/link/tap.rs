@@ -25,6 +25,7 @@ use tokio::time::{Instant, Sleep, sleep};
 const PAUSE: Duration = Duration::from_millis(3);
 
 const OPCODE: u8 = 0x0f;
+const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
@@ -116,6 +117,11 @@ impl<S> Tap<S> {
         Some(u16::from_be_bytes([high, low]))
     }
 
+    /// The kind of the first frame with data that came behind a Close frame.
+    pub(crate) fn behind_close(&self) -> Option<&'static str> {
+        self.walker.as_ref()?.behind_close
+    }
+
     /// The masks of the frames so far.
     pub(crate) fn masks(&self) -> Masks {
         self.walker.as_ref().map(|walker| walker.masks).unwrap_or_default()
@@ -159,6 +165,10 @@ struct Walker {
     masks: Masks,
     /// The first two bytes of the payload of a Close frame, as far as they have come.
     close_code: Vec<u8>,
+    /// Whether a Close frame has begun.
+    is_closed: bool,
+    /// The first frame with data behind it.
+    behind_close: Option<&'static str>,
     /// The length of a frame that was given in more bytes than it needs, and in how many.
     wasteful: Option<(u64, usize)>,
 }
@@ -198,6 +208,16 @@ impl Walker {
     }
 
     fn begin(&mut self, first: &mut u8) {
+        let kind = match *first & OPCODE {
+            CONTINUATION => Some("a piece of a message"),
+            TEXT => Some("a text frame"),
+            BINARY => Some("a binary frame"),
+            _ => None,
+        };
+        if self.is_closed {
+            self.behind_close = self.behind_close.or(kind);
+        }
+        self.is_closed |= *first & OPCODE == CLOSE;
         match *first & OPCODE {
             TEXT => {
                 *first = (*first & !OPCODE) | BINARY;
@@ -265,6 +285,22 @@ impl Walker {
     }
 }
 
+impl<S: AsyncRead + Unpin> Tap<S> {
+    /// Reads to the end of the stream, for nobody but the tap itself: as much as is there, and never without end.
+    pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        const MOST_READS: usize = 16;
+        for _ in 0..MOST_READS {
+            let mut bytes = [0; 1024];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let read = ready!(Pin::new(&mut *self).poll_read(context, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                break;
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -321,6 +357,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn data_behind_a_close_frame_is_seen() {
+        let close = encode(0x88, &[3, 0xe8], Some([1, 2, 3, 4]));
+        for (behind, seen) in [
+            (vec![], None),
+            (encode(0x89, b"ping", Some([5; 4])), None),
+            (encode(0x81, b"{}", Some([5; 4])), Some("a text frame")),
+            (
+                [encode(0x88, &[], Some([0; 4])), encode(0x82, b"x", None)].concat(),
+                Some("a binary frame"),
+            ),
+        ] {
+            let mut bytes = [encode(0x81, b"before", None), close.clone(), behind].concat();
+            let mut walker = Walker::default();
+            walker.walk(&mut bytes);
+            assert_eq!(walker.behind_close, seen);
+        }
+    }
 
     /// A frame as a device sends it. `None` leaves it unmasked.
     fn encode(first: u8, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {

@@ -5,11 +5,12 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use futures_util::{Sink as _, SinkExt as _, Stream as _};
 use mcp_hil_core::wire::Frame;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
@@ -30,6 +31,9 @@ use super::{
     acks::Acks,
     tap::{Kind, Masks, Tap},
 };
+
+/// How long a device may take to close TCP behind its Close frame, before it is not waited for.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// One WebSocket connection to a device. Dropping it drops TCP, without a Close frame.
 #[derive(Debug)]
@@ -142,6 +146,19 @@ impl WebSocketLink {
         self.socket.get_ref().masks()
     }
 
+    /// The kind of the first frame with data that came behind a Close frame.
+    pub(crate) fn behind_close(&self) -> Option<&'static str> {
+        self.socket.get_ref().behind_close()
+    }
+
+    /// Closes the own half, and reads to the end of the other one, or for a moment.
+    pub(crate) async fn hear_out(&mut self) {
+        let tap = self.socket.get_mut();
+        // What is closed already is no trouble.
+        let _ = tap.shutdown().await;
+        let _ = timeout(LAST_WORDS, poll_fn(|context| tap.poll_rest(context))).await;
+    }
+
     fn ready(&self) -> Result<(), LinkLost> {
         self.lost.clone().map_or(Ok(()), Err)
     }
@@ -168,6 +185,7 @@ impl WebSocketLink {
             Some(Ok(Message::Pong(data))) => return Poll::Ready(Ok(Frame::Pong(data.to_vec()))),
             Some(Ok(Message::Close(close))) => {
                 self.push_reply(context);
+                let _ = self.socket.get_mut().poll_rest(context);
                 let code = self.socket.get_ref().close_code();
                 // In the place of one that no frame may have the library puts another, with a reason of its own.
                 let own = close.as_ref().filter(|close| Some(u16::from(close.code)) == code);

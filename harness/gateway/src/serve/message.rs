@@ -70,7 +70,8 @@ pub(super) fn said_of_note(note: &MqttNote) -> Said {
             Said::new("the next message has a different topic").with(topic)
         }
         MqttNote::Qos { qos } => Said::new(format!("the next message has QoS {qos}")),
-        MqttNote::Redelivered => Said::new("a message from an earlier connection, sent again"),
+        MqttNote::Redelivered => Said::new("a message that had come already, sent again"),
+        MqttNote::Duplicate => Said::new("the next message is marked as sent again"),
         MqttNote::Retained => Said::new("the next message has the RETAIN flag"),
         MqttNote::LargePacket { bytes } => {
             Said::new(format!("the next message is large: a packet of {bytes} bytes"))

@@ -20,6 +20,8 @@ const ON_PUBLISH: [Id; 6] = [
 pub(crate) struct Acknowledgements {
     /// Where they were sent.
     wanted: Vec<u64>,
+    /// Whether the next message is marked as one that is sent again.
+    is_duplicate: bool,
 }
 
 impl Acknowledgements {
@@ -37,6 +39,7 @@ impl Acknowledgements {
             MqttNote::Ping => sink.held(Id::MqttKeepAlive),
             // Legal, and without effect.
             MqttNote::Subscribed { .. } | MqttNote::Redelivered => {}
+            MqttNote::Duplicate => self.is_duplicate = true,
             MqttNote::Topic { topic } => {
                 sink.test_once(Id::MqttPublishTopic, false, || {
                     let received = format!("a message to the topic `{topic}`");
@@ -69,9 +72,15 @@ impl Acknowledgements {
         }
     }
 
+    /// Whether the message that has come is marked as one that is sent again.
+    pub(crate) fn take_duplicate(&mut self) -> bool {
+        std::mem::take(&mut self.is_duplicate)
+    }
+
     /// The link is gone, and with it the duty to acknowledge.
     pub(crate) fn link_down(&mut self) {
         self.wanted.clear();
+        self.is_duplicate = false;
     }
 
     /// What was not acknowledged by the end of the case is not going to be.

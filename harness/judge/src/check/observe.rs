@@ -34,6 +34,11 @@ fn judge_code(code: Option<u16>, seq: u64, sink: &mut Sink) {
     });
 }
 
+/// Whether a process ended by what it decided itself, and not by a signal, of which a shell tells with a code.
+fn was_its_own(how: &str) -> bool {
+    how.starts_with("exited") && !how.contains("(SIG")
+}
+
 /// The server's Close frame.
 #[derive(Debug, Default)]
 pub(super) struct Farewell {
@@ -99,6 +104,11 @@ impl Judge {
                 self.sink.test(Id::MqttCredentials, false, || {
                     let expected = "the user name and password of its configuration";
                     evidence(expected, why.clone(), seq)
+                });
+            }
+            What::Refused { why, fault: Fault::Packets } => {
+                self.sink.test(Id::MqttPackets, false, || {
+                    evidence("packets of MQTT 3.1.1, the first of them CONNECT", why.clone(), seq)
                 });
             }
             What::Refused { why, fault: Fault::Handshake } => {
@@ -215,7 +225,7 @@ impl Judge {
             // It was told to restart, and whoever starts it again is not its own affair.
         } else if self.link.was_closed() && how == ENDED_WELL {
             // A program may end with its last conversation, in good order.
-        } else if self.link.was_dropped() || may_end && how.starts_with("exited") {
+        } else if self.link.was_dropped() || may_end && was_its_own(how) {
             self.sink.test(self.link.reconnects(), false, || {
                 evidence("the device reconnects", format!("its process {how}"), seq)
             });
@@ -251,7 +261,14 @@ impl Judge {
                     None => self.sink.held(Id::SessionCloseCode),
                     Some(_) => judge_code(*code, entry.seq, &mut self.sink),
                 }
+                // What came behind its Close frame was told before.
+                self.sink.held(Id::SessionCloseLast);
                 self.closed(*answered, how, entry.seq);
+            }
+            Mark::BehindClose { frame } => {
+                self.sink.test(Id::SessionCloseLast, false, || {
+                    evidence("no data behind the device's Close frame", frame.clone(), entry.seq)
+                });
             }
             Mark::Masks { frames, key } if *frames >= MASKED_FRAMES => {
                 self.sink.test_once(Id::SessionMaskFresh, key.is_none(), || {

@@ -120,6 +120,9 @@ impl Judge {
             }
             return Seen::Pong;
         }
+        if self.mqtt.take_duplicate() && !self.is_of_this_link(seq, frame, inbound) {
+            return Seen::Other;
+        }
         if self.link.transport() == Transport::Mqtt {
             mqtt::judge_publish(&mut self.sink);
         }
@@ -174,6 +177,33 @@ impl Judge {
                 recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
+    }
+
+    /// Whether a message that is marked as sent again is to be taken all the same. It may be one that was lost with an
+    /// earlier connection, and of a session that is over. What answers a request of this connection was never sent
+    /// before (MQTT 3.1.1, 3.3.1-1), but is no less an answer (4.3.2-2); and a first hello opens the conversation.
+    fn is_of_this_link(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> bool {
+        let Some(message) = inbound.message() else {
+            return false;
+        };
+        if message.kind() == Some("hello") {
+            return self.link.number() == 1;
+        }
+        let Payload::Answer(payload) = message.payload() else {
+            return false;
+        };
+        let asked = payload.get("id").and_then(|id| self.pending.waiting(id));
+        let open = asked.and_then(|asked| self.pending.unanswered(asked));
+        let session = message.envelope.get("session_id").and_then(Value::as_str);
+        let is_current = open.is_some_and(|open| open.link == self.link.number())
+            && session.is_none_or(|id| id.is_empty() || id == self.link.session());
+        if is_current {
+            self.sink.test_once(Id::MqttPackets, false, || {
+                let expected = "no DUP flag on what is sent for the first time";
+                evidence(expected, format!("DUP, and {}", frame.display()), seq)
+            });
+        }
+        is_current
     }
 
     /// Whether a message names no session, as the one that it answers: a device may give back what it got.

@@ -279,6 +279,14 @@ fn each_frame_has_a_mask_of_its_own(
     assert_eq!(play.end(), findings);
 }
 
+#[test]
+fn what_comes_behind_a_close_frame_is_told() {
+    let mut play = Play::new();
+    let frame = "a text frame".to_owned();
+    play.enter(None, What::Mark { mark: Mark::BehindClose { frame } });
+    assert_eq!(play.end(), ["a/a session.close-last"]);
+}
+
 /// That the process died is often seen only once the next case waits for it.
 #[rstest]
 #[case::at_once(0, 1)]

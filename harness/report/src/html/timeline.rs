@@ -287,6 +287,7 @@ fn remark(mark: &Mark) -> String {
         Mark::Masks { frames, key: Some(key) } => {
             format!("all {frames} frames came with mask {key}")
         }
+        Mark::BehindClose { frame } => format!("{frame} came behind the device's Close frame"),
         Mark::Facts(facts) => {
             let tools = facts.tools.len() + facts.user_tools.len();
             let capabilities = facts.capabilities.len();
@@ -315,6 +316,7 @@ fn mqtt(note: &MqttNote) -> String {
         MqttNote::Topic { topic } => format!("the next message was published to topic {topic}"),
         MqttNote::Qos { qos } => format!("the next message has QoS {qos}"),
         MqttNote::Redelivered => "a message was received again".into(),
+        MqttNote::Duplicate => "the next message is marked as sent again".into(),
         MqttNote::Retained => "the next message has the RETAIN flag".into(),
         MqttNote::LargePacket { bytes } => format!("the next packet has {bytes} bytes"),
     }

@@ -53,6 +53,7 @@ const WRONG_LOGIN: &str =
 const WRONG_VERSION: &str = "the device speaks a version of MQTT other than 3.1.1";
 const WRONG_HANDSHAKE: &str =
     "the device's opening handshake is not that of RFC 6455, so that no WebSocket begins";
+const WRONG_PACKETS: &str = "the device breaks the rules of MQTT before it is connected";
 const WRONG_METHOD: &str =
     "the device requests its configuration with a method other than POST, and gets none";
 
@@ -225,6 +226,7 @@ impl Session {
             }
             Fault::Credentials => WRONG_LOGIN,
             Fault::Handshake => WRONG_HANDSHAKE,
+            Fault::Packets => WRONG_PACKETS,
         };
         self.connection.refused = Some(reason);
         self.enter(None, What::Refused { why, fault });
@@ -498,6 +500,9 @@ impl Session {
                 _ = self.interrupt.changed() => return Exchange::Interrupted,
             }
         };
+        if matches!(how, LinkLost::Goodbye { .. }) {
+            link.hear_out().await;
+        }
         self.tell_masks(&link);
         link.abort();
         self.connection.unacknowledged = 0;
@@ -518,12 +523,15 @@ impl Session {
         Exchange::Settled
     }
 
-    /// Tells how the frames of a connection that ends were masked.
+    /// Tells how the frames of a connection that ends were masked, and whether any came too late.
     fn tell_masks(&mut self, link: &Link) {
         let (frames, key) = link.masks();
         if frames > 0 {
             let key = key.map(|key| to_hex(&key));
             self.enter(None, What::Mark { mark: Mark::Masks { frames, key } });
+        }
+        if let Some(frame) = link.behind_close() {
+            self.enter(None, What::Mark { mark: Mark::BehindClose { frame: frame.to_owned() } });
         }
     }
 
