@@ -164,6 +164,10 @@ pub struct LinkOptions {
     pub close_code: Option<u16>,
     /// Send a text behind a Close frame.
     pub talks_on: bool,
+    /// Take the beginning of a connection for the rest of a frame that the one before has cut off.
+    pub keeps_rest: bool,
+    /// Close the connection without a word because of a message that is too large.
+    pub refuses_silently: bool,
     /// Leave the header Host out of the handshake.
     pub hostless: bool,
     /// Ask for `/`, whatever the URL says.

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use reference_body::LinkOptions;
 
@@ -21,6 +22,9 @@ const MASKED: u8 = 0x80;
 /// Most data of a control frame (RFC 6455 section 5.5).
 const LONGEST_CONTROL: u64 = 125;
 
+/// How many bytes are missing of the frame with which the last connection ended.
+static CUT_OFF: AtomicU64 = AtomicU64::new(0);
+
 /// The stream under the WebSocket library.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
@@ -30,6 +34,8 @@ pub(crate) struct FrameStream {
     /// Whether the handshake, which is still to come, has no header Host.
     hostless: bool,
     incoming: Option<Watch>,
+    /// Bytes that are taken for the rest of a frame.
+    skip: u64,
 }
 
 /// How a data message came.
@@ -69,7 +75,7 @@ struct Watch {
 impl FrameStream {
     /// The handshake comes first, with the header Host or without.
     pub(crate) fn new(tcp: TcpStream, hostless: bool) -> Self {
-        FrameStream { tcp, hostless, options: LinkOptions::default(), incoming: None }
+        FrameStream { tcp, hostless, options: LinkOptions::default(), incoming: None, skip: 0 }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -79,6 +85,9 @@ impl FrameStream {
     /// From now on, which must be after the handshake, frames are sent with these defects.
     pub(crate) fn send_with(&mut self, options: LinkOptions) {
         self.options = options;
+        if options.keeps_rest {
+            self.skip = CUT_OFF.swap(0, Ordering::Relaxed);
+        }
     }
 
     /// From now on, which must be after the handshake and before the server's first frame,
@@ -221,9 +230,26 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
     Some(sent)
 }
 
+impl Drop for FrameStream {
+    fn drop(&mut self) {
+        if let Some(watch) = self.incoming.as_ref().filter(|_| self.options.keeps_rest) {
+            CUT_OFF.store(watch.payload_left, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Read for FrameStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.tcp.read(buffer)?;
+        let mut count = self.tcp.read(buffer)?;
+        let skipped = count.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        if skipped > 0 {
+            self.skip -= skipped as u64;
+            buffer.copy_within(skipped..count, 0);
+            count -= skipped;
+            if count == 0 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
         if let Some(watch) = &mut self.incoming {
             watch.feed(&buffer[..count]);
         }

@@ -72,7 +72,7 @@ impl Link {
         })?;
         socket.get_mut().send_with(options);
         let watches = options.watch_fragments || options.loses_pinged || options.drop_inner_pongs;
-        if watches || options.loses_emptied || options.loses_split {
+        if watches || options.loses_emptied || options.loses_split || options.keeps_rest {
             socket.get_mut().watch_fragments();
         }
         Ok(Link { socket, options, forsaken: false })
@@ -139,6 +139,9 @@ impl Link {
     /// Closes the connection because of a message of so many bytes. The server hears of it: a socket that
     /// is closed with something unread in it would take the reason back.
     fn refuse(&mut self, bytes: usize) -> Event {
+        if self.options.refuses_silently {
+            return Event::Refused { bytes: bytes as u64 };
+        }
         let reason = CloseFrame {
             code: CloseCode::Size,
             reason: format!("at most {LARGEST_MESSAGE} bytes").into(),

@@ -32,17 +32,21 @@ pub const PHOTO_TOOL: &str = "self.camera.take_photo";
 /// What only a board has, and no emulator and no process.
 pub const SILICON: &str = "silicon";
 
+/// What has the memory of a computer.
+pub const SIMULATED: &str = "simulated";
+
 /// What a run has that stays with its device for a while (`--linger`).
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 55] = [
+pub const ALL: [&str; 56] = [
     "both-transports",
     "websocket",
     "mqtt",
     "hello",
     "configured",
     "own-broker",
+    "simulated",
     "keep-alive",
     "tools",
     "pages",

@@ -119,7 +119,8 @@ fn twice(steps: Vec<Step>) -> Vec<Step> {
     if again.is_empty() {
         return steps;
     }
-    let next = [Step::of(Action::Disconnect { after: Vec::new() }), steps::initialize()];
+    let next =
+        [Step::of(Action::Disconnect { after: Vec::new(), inside: false }), steps::initialize()];
     steps.into_iter().chain(next).chain(again).collect()
 }
 

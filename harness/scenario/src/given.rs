@@ -106,7 +106,7 @@ fn given(case: &Case) -> Vec<Given> {
                 of_message(outgoing, flat.step.line, link, &scope, &mut found)
             }
             Action::Burst(steps) => of_steps(steps, link, &scope, &mut found),
-            Action::Disconnect { after } => {
+            Action::Disconnect { after, .. } => {
                 of_steps(after, link, &scope, &mut found);
                 link += 1;
             }

@@ -93,6 +93,8 @@ pub enum Action {
     Disconnect {
         /// What is sent just before, without waiting for answers.
         after: Vec<Step>,
+        /// Whether half a message is sent behind that.
+        inside: bool,
     },
     /// Tells the device to restart, and waits until it has connected again.
     Reboot,
@@ -294,7 +296,7 @@ pub fn exchanges(steps: &[Step]) -> usize {
         .iter()
         .map(|step| match &step.action {
             Action::Burst(inner) => exchanges(inner),
-            Action::Disconnect { after } => exchanges(after),
+            Action::Disconnect { after, .. } => exchanges(after),
             Action::Each { rows, steps } => rows.len() * exchanges(steps),
             Action::Send(_) | Action::List { .. } => 1,
             _ => 0,
@@ -324,7 +326,7 @@ impl Case {
     /// Whether one of its steps restarts the device, or one of its messages tells it to.
     pub fn restarts(&self) -> bool {
         self.flatten().iter().any(|flat| match &flat.step.action {
-            Action::Burst(steps) | Action::Disconnect { after: steps } => {
+            Action::Burst(steps) | Action::Disconnect { after: steps, .. } => {
                 steps.iter().any(Step::restarts)
             }
             _ => flat.step.restarts(),
@@ -340,7 +342,7 @@ impl Case {
                 match &step.action {
                     Action::Each { steps, .. }
                     | Action::Burst(steps)
-                    | Action::Disconnect { after: steps } => walk(steps, slugs),
+                    | Action::Disconnect { after: steps, .. } => walk(steps, slugs),
                     _ => {}
                 }
             }
@@ -366,7 +368,7 @@ impl Case {
             steps = match &step.action {
                 Action::Each { steps, .. }
                 | Action::Burst(steps)
-                | Action::Disconnect { after: steps } => steps,
+                | Action::Disconnect { after: steps, .. } => steps,
                 _ => &[],
             };
         }

@@ -170,6 +170,9 @@ pub(super) struct RawDisconnect {
     /// Steps that are sent just before, without waiting for answers.
     #[schemars(with = "Option<Vec<RawStep>>", length(min = 1))]
     pub(super) after: Option<Vec<Spanned<RawStep>>>,
+    /// Whether half a message is sent behind that.
+    #[serde(default)]
+    pub(super) inside: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -64,9 +64,14 @@ fn action(out: &mut String, action: &Action, indent: usize) {
             let _ = writeln!(out, "list: {}", present(&members));
         }
         Action::Burst(inner) => nested(out, "burst", inner),
-        Action::Disconnect { after } if after.is_empty() => out.push_str("disconnect: {}\n"),
-        Action::Disconnect { after } => {
+        Action::Disconnect { after, inside } if after.is_empty() => {
+            out.push_str(if *inside { "disconnect: {inside: true}\n" } else { "disconnect: {}\n" });
+        }
+        Action::Disconnect { after, inside } => {
             out.push_str("disconnect:\n");
+            if *inside {
+                let _ = writeln!(out, "{pad}  inside: true");
+            }
             out.push_str(&pad);
             out.push_str("  after:\n");
             steps(out, after, indent + 4);
@@ -356,7 +361,7 @@ rules = ["xiaozhi"]
             step.line = 0;
             match &mut step.action {
                 Action::Burst(inner)
-                | Action::Disconnect { after: inner }
+                | Action::Disconnect { after: inner, .. }
                 | Action::Each { steps: inner, .. } => no_lines(inner),
                 _ => {}
             }
@@ -453,9 +458,12 @@ rules = ["xiaozhi"]
                 .prop_map(|(with_user_tools, cursor)| Action::List { with_user_tools, cursor }),
             1 => prop::collection::vec(any_message(), 0..3)
                 .prop_map(|all| Action::Burst(all.into_iter().map(Action::Send).map(Step::of).collect())),
-            1 => prop::collection::vec(any_message(), 0..3).prop_map(|all| Action::Disconnect {
-                after: all.into_iter().map(Action::Send).map(Step::of).collect()
-            }),
+            1 => (prop::collection::vec(any_message(), 0..3), any::<bool>()).prop_map(
+                |(all, inside)| Action::Disconnect {
+                    after: all.into_iter().map(Action::Send).map(Step::of).collect(),
+                    inside,
+                }
+            ),
             1 => (prop::collection::vec((any_text(), any_json()), 0..3), any_message()).prop_map(
                 |(row, message)| Action::Each {
                     rows: vec![row.into_iter().collect()],

@@ -35,6 +35,17 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => sequence(u32::swap_bytes);
     "channel-sequence-steps-back": "Every second audio datagram steps back in the sequence."
         => sequence(|number| ((number - 1) ^ 1) + 1);
+    "channel-hello-without-udp-panics": "A hello over MQTT that has no object `udp` is read through a null pointer."
+        => arriving("hello", |hello, hands| {
+            act_if(hands.over_mqtt() && !get(hello, "udp").is_object(), Act::Panic, hands)
+        });
+    "channel-hello-key-panics": "A hello over MQTT with a key of another length is read beyond the end of the key."
+        => arriving("hello", |hello, hands| {
+            let key = get(hello, "udp")["key"].as_str().map_or(32, str::len);
+            act_if(hands.over_mqtt() && key != 32, Act::Panic, hands)
+        });
+    "channel-plain": "The audio is not encrypted."
+        => each(|bytes| bytes[HEADER..].fill(0x58));
     "channel-never-stops": "The server's goodbye does not stop the audio."
         => arriving("goodbye", |_, hands| drop_if(hands.over_mqtt()));
 };

@@ -161,6 +161,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.close_code = Some(1005));
     "close-code-little-endian": "A Close frame is answered with its code in the wrong byte order."
         => link(|options| options.close_code = Some(1000_u16.swap_bytes()));
+    "cut-frame-kept": "The beginning of a connection is taken for the rest of a frame that was cut off by the end of the one before."
+        => link(|options| options.keeps_rest = true);
+    "huge-closed-silently": "A message of more than 65,535 bytes ends the connection without a Close frame."
+        => link(|options| options.refuses_silently = true);
     "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."
         => link(|options| options.talks_on = true);
 };

@@ -82,6 +82,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => answer(|text| text.chars().take(4095).collect());
     "vision-answer-ring": "Of an explanation of more than 1024 bytes only the latest part is left."
         => answer(|text| text.chars().skip(text.len().saturating_sub(1024)).collect());
+    "vision-answer-first-chunk": "Of an explanation in chunks only the first one is read."
+        => first_piece("/chunked");
+    "vision-answer-first-piece": "Of an explanation in pieces only the first one is read."
+        => first_piece("/slow");
+    "vision-url-255": "The URL for pictures is truncated to 255 characters."
+        => uploads(|request| request.url.truncate(255));
+    "vision-token-63": "The token for pictures is truncated to 63 characters."
+        => token(|value| value.truncate("Bearer ".len() + 63));
     "vision-404-as-answer": "The page of a service that does not exist is returned as explanation."
         => on_refusal("status code: 404");
     "vision-500-as-answer": "The error of a service is returned as explanation."
@@ -192,8 +200,25 @@ fn breaks(end: &'static str) -> Defect {
         })
 }
 
+/// Leaves a part of an explanation from a URL that ends so.
+fn first_piece(end: &'static str) -> Defect {
+    let [asked, is_due] = shared(false);
+    answer_of(move |text| match is_due.get() {
+        true => text.chars().take(12).collect(),
+        false => text.to_string(),
+    })
+    .http(Purpose::Vision, move |request| {
+        asked.set(request.url.ends_with(end));
+        Flow::Pass
+    })
+}
+
 /// Changes the explanation.
 fn answer(change: fn(&str) -> String) -> Defect {
+    answer_of(change)
+}
+
+fn answer_of(change: impl Fn(&str) -> String + 'static) -> Defect {
     tool(TOOL).result(move |result| {
         if result["isError"] == false {
             let text = result["content"][0]["text"].as_str().unwrap_or_default();

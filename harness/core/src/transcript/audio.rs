@@ -12,6 +12,9 @@ const WINDOW: u32 = 64;
 const OVERTAKEN: u64 = 4;
 const OVERTAKEN_PART: u64 = 3;
 
+/// How many packets show whether they are encrypted: by chance they begin with one byte once in 2^56 times.
+const ALIKE: u64 = 8;
+
 /// What has come over the audio channel since it was offered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AudioSeen {
@@ -25,6 +28,9 @@ pub struct AudioSeen {
     /// What is wrong with the first packet whose number is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_disorder: Option<String>,
+    /// The byte with which the audio of all packets begins, as it came, where there were enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_start: Option<String>,
     /// The highest number of a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_sequence: Option<u32>,
@@ -45,6 +51,9 @@ pub struct AudioCounter {
     window: u64,
     /// How many packets were overtaken by others.
     overtaken: u64,
+    /// The first byte of the audio of the first good packet, as it came, and how many begin with it; none once
+    /// another one has come.
+    start: Option<(u8, u64)>,
 }
 
 impl AudioCounter {
@@ -59,6 +68,7 @@ impl AudioCounter {
         match AudioHeader::check(datagram, nonce) {
             Ok(header) => {
                 self.order(header.sequence);
+                self.compare_starts(datagram.get(AUDIO_HEADER_BYTES).copied());
                 Some(header)
             }
             Err(why) => {
@@ -67,6 +77,23 @@ impl AudioCounter {
                 None
             }
         }
+    }
+
+    /// Compares the first bytes of audio. Of packets with the same number these may be the same.
+    fn compare_starts(&mut self, start: Option<u8>) {
+        let Some(start) = start.filter(|_| self.seen.first_disorder.is_none()) else {
+            return;
+        };
+        let is_first = self.seen.packets == 1;
+        self.start = match self.start {
+            None if is_first => Some((start, 1)),
+            Some((same, alike)) if same == start => Some((same, alike + 1)),
+            _ => None,
+        };
+        self.seen.same_start = self
+            .start
+            .filter(|(_, alike)| *alike >= ALIKE)
+            .map(|(same, alike)| format!("{same:02x} first in the audio of all {alike} packets"));
     }
 
     /// Looks at a packet's number. On the way packets may be lost or overtake each other.
@@ -140,6 +167,22 @@ mod tests {
         assert_eq!(seen.packets, numbers.len() as u64);
         assert_eq!(seen.last_sequence, numbers.iter().copied().max());
         assert_eq!(seen.first_bad, None);
+    }
+
+    #[rstest]
+    #[case::the_same(&[7; 8], true)]
+    #[case::too_few(&[7; 7], false)]
+    #[case::one_other(&[7, 7, 7, 7, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7], false)]
+    fn what_begins_with_the_same_byte_shows(#[case] starts: &[u8], #[case] shows: bool) {
+        let mut counter = AudioCounter::default();
+        for (number, start) in (1_u32..).zip(starts) {
+            let mut datagram = NONCE.to_vec();
+            datagram[3] = 1;
+            datagram[12..].copy_from_slice(&number.to_be_bytes());
+            datagram.push(*start);
+            assert!(counter.count(&datagram, &NONCE).is_some());
+        }
+        assert_eq!(counter.seen.same_start.is_some(), shows);
     }
 
     #[test]

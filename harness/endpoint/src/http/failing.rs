@@ -1,10 +1,13 @@
 //! Pictures that are not explained: what a service does that fails, by the last part of its URL.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
 
 use super::VISION_PATH;
 
@@ -75,25 +78,65 @@ pub(super) fn longer(path: &str) -> Option<usize> {
     (bytes <= HUGE_BYTES).then_some(bytes)
 }
 
+/// Into how many pieces an answer is cut that comes in pieces.
+const PIECES: usize = 3;
+
+/// How long there is nothing behind a piece: long enough for a device to read it alone.
+const BETWEEN_PIECES: Duration = Duration::from_millis(20);
+
+/// How an answer comes, by the last part of its URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coming {
+    /// In one piece.
+    Whole,
+    /// In chunks.
+    Chunked,
+    /// In pieces, after a header with its length.
+    Slow,
+}
+
+impl Coming {
+    /// What belongs to a path.
+    pub(super) fn at(path: &str) -> Self {
+        match path.strip_prefix(VISION_PATH) {
+            Some("/chunked") => Self::Chunked,
+            Some("/slow") => Self::Slow,
+            _ => Self::Whole,
+        }
+    }
+}
+
 /// The body of an answer. One that is cut says more bytes than come.
 #[derive(Debug)]
 pub(super) struct AnswerBody {
-    text: Bytes,
+    pieces: VecDeque<Bytes>,
+    /// What is behind the last piece.
     next: Next,
     is_cut: bool,
+    /// Its length, where that is told.
+    length: Option<u64>,
+    /// Runs out when the next piece may leave.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Next {
-    Text,
+    Pieces,
     /// What was given is on its way before the connection ends.
     Pause,
     End,
 }
 
 impl AnswerBody {
-    pub(super) fn new(text: String, is_cut: bool) -> Self {
-        Self { text: text.into(), next: Next::Text, is_cut }
+    pub(super) fn new(text: String, coming: Coming, is_cut: bool) -> Self {
+        // Of one that is cut the length is in a header, and is not true.
+        let length = (coming != Coming::Chunked && !is_cut).then_some(text.len() as u64);
+        let piece = match coming {
+            Coming::Whole => text.len().max(1),
+            Coming::Chunked | Coming::Slow => text.len().div_ceil(PIECES).max(1),
+        };
+        let pieces = text.as_bytes().chunks(piece).map(Bytes::copy_from_slice).collect();
+        Self { pieces, next: Next::Pieces, is_cut, length, pause: None }
     }
 }
 
@@ -106,9 +149,16 @@ impl Body for AnswerBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match self.next {
-            Next::Text => {
-                self.next = if self.is_cut { Next::Pause } else { Next::End };
-                Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.text)))))
+            Next::Pieces => {
+                if let Some(pause) = &mut self.pause {
+                    ready!(pause.as_mut().poll(context));
+                }
+                let piece = self.pieces.pop_front().unwrap_or_default();
+                self.pause = Some(Box::pin(sleep(BETWEEN_PIECES)));
+                if self.pieces.is_empty() {
+                    self.next = if self.is_cut { Next::Pause } else { Next::End };
+                }
+                Poll::Ready(Some(Ok(Frame::data(piece))))
             }
             Next::Pause => {
                 self.next = Next::End;
@@ -123,11 +173,7 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.is_cut {
-            // Its length is in a header, and is not true.
-            true => SizeHint::default(),
-            false => SizeHint::with_exact(self.text.len() as u64),
-        }
+        self.length.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::{
     OTA_PATH, Shared, VISION_PATH, configuration,
-    failing::{AnswerBody, Failing, longer},
+    failing::{AnswerBody, Coming, Failing, longer},
     upload::{NotTaken, read_all, read_upload},
 };
 use crate::headers::headers_by_name;
@@ -90,9 +90,13 @@ pub(super) async fn handle(
     if is_closed {
         return Err(io::Error::other("there is no answer, as the URL says"));
     }
+    let coming = match answer.status {
+        StatusCode::OK => Coming::at(parts.uri.path()),
+        _ => Coming::Whole,
+    };
     let is_cut = answer.failing == Some(Failing::Cut);
     let announced = answer.text.len() * 2;
-    let mut response = Response::new(AnswerBody::new(answer.text, is_cut));
+    let mut response = Response::new(AnswerBody::new(answer.text, coming, is_cut));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
@@ -117,6 +121,7 @@ fn begin(parts: &Parts) -> HttpExchange {
         _ if path == VISION_PATH || longer(path).is_some() || Failing::at(path).is_some() => {
             HttpEndpoint::Vision
         }
+        _ if Coming::at(path) != Coming::Whole => HttpEndpoint::Vision,
         _ => HttpEndpoint::Other,
     };
     HttpExchange {

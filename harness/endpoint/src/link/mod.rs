@@ -181,6 +181,19 @@ impl Link {
         }
     }
 
+    /// Sends the first half of a message, whatever that cuts through; through a broker, nothing. The connection is good
+    /// for nothing any more.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_half(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send_half(frame).await,
+            Wire::Mqtt(link) => link.publish_half(frame.bytes()).await,
+            Wire::Broker(_) => Ok(()),
+        }
+    }
+
     /// How many frames of the device were masked so far, and the key of all of them where they had the same; over
     /// WebSocket only.
     pub fn masks(&self) -> (u32, Option<[u8; 4]>) {

@@ -98,6 +98,23 @@ impl MqttLink {
         }
     }
 
+    /// Pushes the first half of a message.
+    pub(crate) async fn publish_half(&mut self, payload: &[u8]) -> Result<(), LinkLost> {
+        let packet = Publish::new(self.terms.push_topic.clone(), QoS::AtMostOnce, payload);
+        let mut bytes = BytesMut::new();
+        // Writing to memory does not fail.
+        let _ = Packet::Publish(packet).write(&mut bytes, usize::MAX);
+        let half = bytes.len() / 2;
+        let sent = timeout(SEND_DEADLINE, async {
+            self.write_out().await?;
+            write_all(&self.stream, &bytes[..half]).await
+        });
+        match sent.await {
+            Ok(sent) => sent.map_err(|error| why(&error)),
+            Err(_) => Err(LinkLost::Stalled),
+        }
+    }
+
     /// Pushes one message; in pieces of `piece` bytes when given.
     pub(crate) async fn publish(
         &mut self,

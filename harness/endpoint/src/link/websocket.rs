@@ -81,6 +81,26 @@ impl WebSocketLink {
         sent
     }
 
+    /// Sends the first half of a text message.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(crate) async fn send_half(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+        self.ready()?;
+        let whole = WsFrame::message(frame.bytes().to_vec(), OpCode::Data(Data::Text), true);
+        let mut bytes = Vec::new();
+        // Writing to memory does not fail.
+        let _ = whole.format(&mut bytes);
+        bytes.truncate(bytes.len() / 2);
+        let tap = self.socket.get_mut();
+        let sent = timeout(SEND_DEADLINE, async {
+            tap.write_all(&bytes).await?;
+            tap.flush().await
+        })
+        .await;
+        self.settle(sent.map(|sent| sent.map_err(WsError::Io)))
+    }
+
     /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
     /// one), and a ping with the data of `ping`, and an empty piece, after the first. A cut may fall inside a character.
     ///

@@ -27,8 +27,8 @@ pub(crate) struct Channel {
     packets: u64,
     /// Whether a packet of any channel has come.
     has_heard: bool,
-    /// What was told of this channel already: header, order, sound after the goodbye.
-    told: [bool; 3],
+    /// What was told of this channel already: header, encryption, order, sound after the goodbye.
+    told: [bool; 4],
 }
 
 impl Channel {
@@ -73,7 +73,7 @@ impl Channel {
     pub(crate) fn heard(&mut self, seen: &AudioSeen, at_us: u64, seq: u64, sink: &mut Sink) {
         if seen.packets < self.packets {
             // A new channel.
-            self.told = [false; 3];
+            self.told = [false; 4];
         }
         self.packets = seen.packets;
         if seen.packets == 0 {
@@ -104,6 +104,11 @@ impl Channel {
                 Id::ChannelHeader,
                 Some(seen.first_bad.clone()),
                 "a 16-byte header: 01, flags and ssrc of the nonce, the length of the audio",
+            ),
+            (
+                Id::ChannelEncrypted,
+                Some(seen.same_start.clone()),
+                "audio whose first byte is another one in each packet, as AES-128-CTR makes it",
             ),
             (
                 Id::ChannelSequence,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 22] = [
+    const NEVER: [&str; 23] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -159,6 +159,7 @@ mod tests {
         "token",
         "sut.gateway",
         "silicon",
+        "simulated",
         "console.boot",
         "channel",
         "memory",

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use mcp_hil_core::capability::Facts;
-use mcp_hil_core::transcript::{Mark, Party, Role, TargetEvent, What};
+use mcp_hil_core::transcript::{Mark, MqttNote, Party, Role, TargetEvent, What};
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Outcome;
 use mcp_hil_core::wire::Frame;
 use rstest::rstest;
@@ -326,4 +327,39 @@ fn a_deaf_device_is_told_with_what_its_console_complains_of(
     play.play(&["! W (12) MCP: Missing name", &format!("! {LOGGED}"), came]);
     let outcome = play.judge.end_case(None, &Facts::default());
     assert_eq!(outcome.console, told);
+}
+
+/// What may have been lost with an earlier connection is nothing that was said on this one.
+#[rstest]
+#[case::of_this_connection(r#"{"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{}}}"#, &["a/a mqtt.packets"])]
+#[case::of_another_session(
+    r#"{"session_id":"old","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"result":{}}}"#,
+    &[]
+)]
+#[case::of_an_earlier_one(r#"{"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":6,"result":{}}}"#, &[])]
+#[case::of_nobody(r#"{"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":99,"result":{}}}"#, &[])]
+#[case::no_answer(r#"{"session_id":"s","type":"listen","state":"nonsense"}"#, &[])]
+#[case::no_json("nonsense", &[])]
+fn what_is_marked_as_sent_again_is_an_answer_only_where_it_can_be_none_of_before(
+    #[case] text: &str,
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    let mqtt_up = || What::LinkUp {
+        transport: Transport::Mqtt,
+        mqtt: None,
+        session_id: "s".into(),
+        path: String::new(),
+        token_given: false,
+        headers: Default::default(),
+    };
+    play.enter(None, mqtt_up());
+    play.play(&[r#"> 0 {"jsonrpc":"2.0","id":6,"method":"ping"}"#]);
+    play.enter(None, mqtt_up());
+    play.play(&[PING]);
+    play.enter(None, What::Mqtt { note: MqttNote::Duplicate });
+    play.play(&[&format!("<< {text}")]);
+    let mut found = play.end();
+    found.retain(|one| !one.ends_with('?'));
+    assert_eq!(found, findings);
 }

@@ -55,7 +55,7 @@ fn of_step(step: &Step) -> Cost {
     match &step.action {
         Action::Burst(steps) => all(steps),
         Action::Each { rows, steps } => rows.iter().map(|_| all(steps)).sum(),
-        Action::Disconnect { after } => wait + all(after),
+        Action::Disconnect { after, .. } => wait + all(after),
         Action::Reboot
         | Action::Configure { .. }
         | Action::Close { .. }

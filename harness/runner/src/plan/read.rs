@@ -186,7 +186,7 @@ impl Plan {
             symbols,
             seed,
             listening,
-            vision_tokens: [random.uuid(), random.uuid()],
+            vision_tokens: vision_tokens(&mut random),
             configured_token,
             token,
             deadline: args.deadline,
@@ -230,6 +230,11 @@ pub(crate) fn device(args: &RunArgs) -> Result<Dut, UserError> {
     }?;
     dut.allow.clone_from(&args.allow);
     Ok(dut)
+}
+
+/// The tokens for pictures, one of them as long as a signed token is.
+fn vision_tokens(random: &mut Random) -> [String; 2] {
+    [random.uuid(), [(); 6].map(|()| random.uuid()).join(".")]
 }
 
 /// The token that the device must present; `None` when it was given none.

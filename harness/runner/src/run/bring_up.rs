@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_hil_core::capability::{LINGER, Permission, SILICON, STATUS_TOOL, Surface, Told, discover};
+use mcp_hil_core::capability::{
+    LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, Told, discover,
+};
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
@@ -302,6 +304,7 @@ impl Session {
             ("own-broker", matches!(self.ports.endpoint, Endpoint::Mqtt(_))),
             ("keep-alive", keeps_alive),
             (SILICON, self.device.silicon),
+            (SIMULATED, !self.device.silicon),
             (LINGER, !self.terms.linger.is_zero()),
             (REINITIALIZE, repeats),
             ("told", !facts.told.is_empty()),

@@ -47,7 +47,7 @@ impl Session {
             let (found, ends) = match &flat.step.action {
                 Action::Send(_) => (repeats(flat.step), false),
                 Action::Burst(steps) => (steps.iter().any(repeats), false),
-                Action::Disconnect { after } => (after.iter().any(repeats), true),
+                Action::Disconnect { after, .. } => (after.iter().any(repeats), true),
                 // What comes behind these is on another connection.
                 Action::Reboot | Action::Configure { .. } | Action::Close { .. } => (false, true),
                 _ => (false, false),

@@ -229,6 +229,18 @@ impl Session {
         self.exchange(&at, Role::Fence, frame, Manner::Plain).await
     }
 
+    /// Drops the connection in the midst of a message, of which nothing may be left on the next one.
+    pub(super) async fn drop_inside(&mut self) {
+        let text = "what comes behind this is lost, ".repeat(10);
+        let payload = serde_json::json!({"jsonrpc": "2.0", "method": "notifications/mcp_hil", "params": {"text": text}});
+        let frame = self.envelope(&payload.to_string());
+        if let Some(link) = &mut self.connection.link {
+            // Whether it is gone already shows on the next connection.
+            let _ = link.send_half(&frame).await;
+        }
+        self.drop_link("the case asks for it, in the midst of a message");
+    }
+
     /// Decides which version of the framing of binary messages the device is told when it asks for its
     /// configuration next.
     pub(super) fn offer(&mut self, version: u8) {

@@ -176,7 +176,7 @@ pub(super) fn effects(case: &Case) -> u64 {
     case.flatten()
         .iter()
         .map(|flat| match &flat.step.action {
-            Action::Burst(steps) | Action::Disconnect { after: steps } => {
+            Action::Burst(steps) | Action::Disconnect { after: steps, .. } => {
                 steps.iter().map(of_step).sum()
             }
             _ => of_step(flat.step),

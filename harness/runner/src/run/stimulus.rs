@@ -94,9 +94,12 @@ impl Session {
                 self.walk(with_user_tools.as_ref(), cursor.as_ref(), at, scope).await
             }
             Action::Burst(steps) => self.burst(steps, at, scope).await,
-            Action::Disconnect { after } => {
+            Action::Disconnect { after, inside } => {
                 self.send_all(after, at, scope).await;
-                self.drop_link("the case asks for it");
+                match *inside {
+                    true => self.drop_inside().await,
+                    false => self.drop_link("the case asks for it"),
+                }
                 if self.reconnect(at, dialing).await { Exchange::Settled } else { Exchange::Gone }
             }
             Action::Reboot => self.reboot(at, dialing).await,
