@@ -1,4 +1,4 @@
-//! What an input schema tells about the integers that an argument takes.
+//! What an input schema tells about the integers that an argument takes, and about the lengths of its texts.
 
 use serde_json::Value;
 
@@ -32,6 +32,35 @@ pub fn is_narrowed(schema: &Value) -> bool {
     NARROWING.iter().any(|keyword| schema.get(keyword).is_some())
 }
 
+/// Keywords that tell more of a text than its length.
+const OF_TEXTS: [&str; 4] = ["pattern", "format", "contentEncoding", "contentMediaType"];
+
+/// Longest text, in characters, whose length is tried: a parser may refuse what is much longer.
+const LONGEST: usize = 1800;
+
+/// How many characters a text may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// The fewest.
+    pub least: usize,
+    /// The most, where that is a number that can be tried.
+    pub most: Option<usize>,
+}
+
+/// How long a text may be, where a schema limits that and tells nothing else of it.
+pub fn lengths(schema: &Value) -> Option<Lengths> {
+    let is_text = schema.get("type").and_then(Value::as_str) == Some("string");
+    let is_plain = OF_TEXTS.iter().all(|keyword| schema.get(keyword).is_none());
+    let count = |name: &str| usize::try_from(schema.get(name).and_then(as_integer)?).ok();
+    let least = count("minLength").unwrap_or(0);
+    let most = count("maxLength");
+    let is_range = most.is_none_or(|most| least <= most && most > 0) && least <= LONGEST;
+    let most = most.filter(|most| *most <= LONGEST);
+    let is_limited = least > 0 || most.is_some();
+    (is_text && is_plain && !is_narrowed(schema) && is_range && is_limited)
+        .then_some(Lengths { least, most })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +74,29 @@ mod tests {
         let mut narrowed = plain;
         narrowed["multipleOf"] = json!(5);
         assert_eq!(bounds(&narrowed), [None, None]);
+    }
+
+    #[test]
+    fn lengths_are_told_only_where_nothing_else_limits_a_text() {
+        let text = |more: Value| {
+            let mut schema = json!({"type": "string", "maxLength": 20});
+            schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            lengths(&schema)
+        };
+        let of = |least, most| Some(Lengths { least, most });
+        assert_eq!(text(json!({})), of(0, Some(20)));
+        assert_eq!(text(json!({"minLength": 2})), of(2, Some(20)));
+        assert_eq!(text(json!({"minLength": 1, "maxLength": 100_000})), of(1, None));
+        for none in [
+            json!({"maxLength": 100_000}),
+            json!({"maxLength": "20"}),
+            json!({"maxLength": -1}),
+            json!({"minLength": 21}),
+            json!({"pattern": "^a"}),
+            json!({"enum": ["a"]}),
+            json!({"type": "integer"}),
+        ] {
+            assert_eq!(text(none.clone()), None, "{none}");
+        }
     }
 }

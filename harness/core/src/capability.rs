@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::bounds::{bounds, is_narrowed};
+use crate::bounds::{bounds, is_narrowed, lengths};
 use crate::wire::as_integer;
 
 pub use permission::{
@@ -39,7 +39,7 @@ pub const SIMULATED: &str = "simulated";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 56] = [
+pub const ALL: [&str; 57] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -74,6 +74,7 @@ pub const ALL: [&str; 56] = [
     "told.several",
     "told.signed",
     "enum",
+    "length",
     "console",
     "console.boot",
     "console.mcp",
@@ -90,6 +91,7 @@ pub const ALL: [&str; 56] = [
     "channel",
     "memory",
     "echo",
+    "string-ids",
     "claims",
     "progress",
     "requests",
@@ -353,6 +355,9 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     };
     if candidates.iter().flat_map(|tool| &tool.properties).any(lists_texts) {
         facts.set("enum", []);
+    }
+    if candidates.iter().flat_map(|tool| &tool.properties).any(|(_, one)| lengths(one).is_some()) {
+        facts.set("length", []);
     }
     // A tool without arguments must read rather than set: it is called very often.
     if let Some(tool) = candidates.iter().find(|tool| {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use mcp_hil_core::bounds::bounds;
+use mcp_hil_core::bounds::{Lengths, bounds, lengths};
 use mcp_hil_core::capability::{Facts, Permission, Told, family, is_setting, only_reads};
 use mcp_hil_scenario::Step;
 
@@ -16,6 +16,7 @@ pub struct Context {
     facts: Facts,
     tools: Vec<Tool>,
     restarts: bool,
+    is_quick: bool,
     /// What follows from the rest, once somebody has asked for it.
     matrix: Arc<OnceLock<Matrix>>,
 }
@@ -44,6 +45,8 @@ pub(crate) struct Argument {
     /// Whether a call without it is refused.
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    /// How long a text may be, where the schema limits that.
+    pub(crate) lengths: Option<Lengths>,
 }
 
 /// The type of an argument.
@@ -74,8 +77,20 @@ impl Context {
             facts: facts.clone(),
             tools,
             restarts: permission.restarts(),
+            is_quick: false,
             matrix: Arc::default(),
         }
+    }
+
+    /// Of a device that may be asked very often: it answers at once, and wears nothing out.
+    #[must_use]
+    pub fn quick(self, is_quick: bool) -> Self {
+        Self { is_quick, ..self }
+    }
+
+    /// Whether the device may be asked very often.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.is_quick
     }
 
     /// The matrix of places and kinds, laid out the first time.
@@ -162,6 +177,7 @@ impl Tool {
                 kind: Kind::of(schema),
                 required: required.is_some_and(|all| all.iter().any(|one| one == name.as_str())),
                 default: schema.get("default").cloned(),
+                lengths: lengths(schema),
             })
             .collect::<Vec<_>>();
         // In a scenario these would be variables.

@@ -39,7 +39,6 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         (Id::JsonrpcMemberOrder, (any_order(), Just(0), as_is()).boxed()),
         (Id::JsonrpcWhitespace, (Just(0), Just(0), blanks()).boxed()),
         (Id::JsonrpcEscapes, (Just(0), proptest::bits::u32::ANY, as_is()).boxed()),
-        (Id::JsonrpcWhitespace, (any_order(), proptest::bits::u32::ANY, blanks()).boxed()),
     ];
     let mut kinds: Vec<Kind<Step>> = vec![each_of(orders.collect()), each_of(framed(&messages[0]))];
     kinds.extend(

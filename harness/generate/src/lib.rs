@@ -18,6 +18,7 @@ mod context;
 mod draw;
 mod ids;
 mod json;
+mod lengths;
 mod liveness;
 mod metamorphic;
 mod methods;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::value_of;
 use crate::context::{Argument, Context, Kind, Tool};
-use crate::json::{ID, any_order, blanks, request, spelled};
+use crate::json::{any_order, blanks, request, spelled};
 use crate::parts::Parts;
 use crate::steps::StepExt as _;
 use crate::steps::{self, NO_METHOD, put_back};
@@ -54,34 +54,67 @@ struct Shown {
 /// Order of members, which characters are escaped, what stands between tokens.
 type Spelling = (u32, u32, Vec<&'static str>);
 
+/// How the second message differs from the first one.
+struct Change {
+    requirement: Id,
+    /// Whether the first one is spelled as usual. Else it has the order and the escapes of the second one: what a device
+    /// makes of these has requirements of its own.
+    is_plain: bool,
+    spelling: BoxedStrategy<Spelling>,
+}
+
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Op> {
     let requests = requests(context);
     let touches = context.has_volume();
     let back = put_back(context);
-    let spellings: [(Id, BoxedStrategy<Spelling>); 4] = [
-        (
-            Id::JsonrpcMemberOrder,
+    let spellings: [Change; 4] = [
+        Change {
+            requirement: Id::JsonrpcMemberOrder,
+            is_plain: true,
             // Odd: objects of two members are turned round.
-            ((0..12_u32).prop_map(|half| 2 * half + 1), Just(0), Just(vec![""])).boxed(),
-        ),
-        (
-            Id::JsonrpcEscapes,
+            spelling: ((0..12_u32).prop_map(|half| 2 * half + 1), Just(0), Just(vec![""])).boxed(),
+        },
+        Change {
+            requirement: Id::JsonrpcEscapes,
+            is_plain: true,
             // All of them, or some.
-            (Just(0), prop_oneof![Just(u32::MAX), proptest::bits::u32::ANY], Just(vec![""]))
+            spelling: (
+                Just(0),
+                prop_oneof![Just(u32::MAX), proptest::bits::u32::ANY],
+                Just(vec![""]),
+            )
                 .boxed(),
-        ),
-        (Id::JsonrpcWhitespace, (Just(0), Just(0), blanks()).boxed()),
-        (Id::JsonrpcWhitespace, (any_order(), proptest::bits::u32::ANY, blanks()).boxed()),
+        },
+        Change {
+            requirement: Id::JsonrpcWhitespace,
+            is_plain: true,
+            spelling: (Just(0), Just(0), blanks()).boxed(),
+        },
+        Change {
+            requirement: Id::JsonrpcWhitespace,
+            is_plain: false,
+            spelling: (any_order(), proptest::bits::u32::ANY, blanks()).boxed(),
+        },
     ];
     let kinds: Vec<BoxedStrategy<Op>> = requests
         .iter()
         .enumerate()
         .flat_map(|request| spellings.iter().map(move |spelling| (request, spelling)))
-        .map(|((number, (message, same)), (requirement, spelling))| {
-            let (message, same, requirement) = (message.clone(), same.clone(), *requirement);
-            (spelling.clone(), any::<bool>())
+        .map(|((number, (message, same)), change)| {
+            let (message, same, requirement) = (message.clone(), same.clone(), change.requirement);
+            let is_plain = change.is_plain;
+            (change.spelling.clone(), any::<bool>())
                 .prop_map(move |(spelling, whole)| {
-                    twice(&message, number, &same, requirement, spelling, whole)
+                    let (order, escapes, _) = spelling;
+                    let second = spelled(&message, spelling, whole);
+                    let (first, name) = match is_plain {
+                        true => (spelled(&message, (0, 0, vec![""]), false), number.to_string()),
+                        false => (
+                            spelled(&message, (order, escapes, vec![""]), whole),
+                            format!("{number}-{order}-{escapes}"),
+                        ),
+                    };
+                    twice(first, second, &name, &same, requirement)
                 })
                 .boxed()
         })
@@ -179,20 +212,10 @@ fn takes(kind: &Kind, value: &Value) -> bool {
 
 /// A request and its variation, which is judged by what the plain one got: a wrong answer that both get is no
 /// fault of the spelling, and silence to the plain one shows nothing. What is kept of the plain answer has a name
-/// for each request, so that none is compared with the answer to another.
-fn twice(
-    message: &Value,
-    number: usize,
-    same: &Same,
-    requirement: Id,
-    spelling: Spelling,
-    whole: bool,
-) -> Op {
-    debug_assert_eq!(message["id"], ID);
-    let name = |what: &str| format!("{what}{number}");
-    let kept = |what: &str| json!(format!("${{{what}{number}}}"));
-    let mut first = spelled(message, (0, 0, vec![""]), false);
-    let second = spelled(message, spelling, whole);
+/// for each message, so that none is compared with the answer to another.
+fn twice(mut first: Step, second: Step, message: &str, same: &Same, requirement: Id) -> Op {
+    let name = |what: &str| format!("{what}{message}");
+    let kept = |what: &str| json!(format!("${{{what}{message}}}"));
     if let Same::Tools = same {
         // Each listing may have cursors of its own: MCP calls them opaque (server/utilities/pagination).
         const PAGE: &str = "/result";

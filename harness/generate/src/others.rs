@@ -17,8 +17,6 @@ use mcp_hil_scenario::{Action, Answer, Outgoing, Step};
 /// Lights that devices of the family have (device-protocol 7), and the one of the reference device.
 const LAMPS: [&str; 3] = ["self.lamp", "self.light", "self.led"];
 
-const SLUG: Id = Id::CallSuccess;
-
 /// Where the status shows the brightness.
 const BRIGHTNESS: &str = "/json/screen/brightness";
 
@@ -84,9 +82,10 @@ impl Others {
         let Some(mut reading) = steps.pop() else {
             return;
         };
+        // A command of one setting leaves the others as they are.
         let slug = match command {
             Command::Redial => Id::SessionStateKept,
-            _ => SLUG,
+            _ => Id::StatusKept,
         };
         let rebooted = matches!(command, Command::Reboot);
         if rebooted {
@@ -146,7 +145,9 @@ impl Others {
     /// Reads the light after its own commands and after each that could disturb it.
     fn follow_light(&mut self, command: &Command, slug: Id, steps: &mut Vec<Step>) {
         let Some(lamp) = &self.lamp else { return };
-        let reading = call(&format!("{lamp}.get_state"), json!({})).answer(slug, Answer::Result);
+        let slug = if matches!(command, Command::Light(_)) { Id::CallSuccess } else { slug };
+        let reading =
+            call(&format!("{lamp}.get_state"), json!({})).answer(Id::CallSuccess, Answer::Result);
         let named = |number: usize| format!("${{light{number}}}");
         match command {
             Command::Light(on) => {

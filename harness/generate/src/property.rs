@@ -133,8 +133,7 @@ impl Property {
     pub fn inputs(&self, asked: u32, context: &Context) -> u32 {
         match self.id {
             "properties/positions" => positions::inputs(context).min(asked.saturating_mul(4)),
-            // Each of its kinds leads once, where as many inputs are asked for as by default.
-            "properties/state" => state::inputs(context).min(asked.saturating_mul(2)).max(asked),
+            "properties/state" => state::inputs(context, asked),
             "properties/texts" => texts::inputs(context).min(asked),
             _ => asked,
         }

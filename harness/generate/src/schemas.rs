@@ -14,7 +14,7 @@ use crate::arguments::{
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
 use crate::steps::{call, put_back, request};
-use crate::told;
+use crate::{lengths, told};
 use mcp_hil_scenario::{Answer, Step};
 
 /// What a message says of a tool that is not known, or of its arguments.
@@ -56,12 +56,16 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let (leading, told): (Vec<Op>, Vec<Op>) = told.partition(is_new);
     let listed = tools.clone().flat_map(|tool| enumerated(context, tool));
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
+    // They are long: one comes early, the others last.
+    let mut sized = lengths::ops(context).into_iter();
     for op in leading
         .into_iter()
+        .chain(sized.next())
         .chain(listed)
         .chain(told)
         .chain(first)
         .chain(tools.flat_map(|tool| of_further_types(context, tool)))
+        .chain(sized)
     {
         let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
         match inputs.last_mut() {
@@ -157,7 +161,12 @@ fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[Strin
     ];
     let refuse = refuser(context, tool, argument, Id::ArgumentsEnum);
     let foreign = foreign.iter().filter(|text| !choices.contains(text));
-    good.chain(foreign.map(|text| refuse(&json!(text).to_string()))).collect()
+    // A string of C ends there.
+    let mut cut = others(tool, argument);
+    cut.insert(argument.name.clone(), format!("{last}\u{0}mcp-hil").into());
+    let cut = call(&tool.name, cut.into()).answer(Id::JsonrpcNulInName, Answer::Refused);
+    let foreign = foreign.map(|text| refuse(&json!(text).to_string()));
+    good.chain(foreign).chain([vec![cut]]).collect()
 }
 
 /// The values of other types that are not tried with the rest: there may be many, so they come when all else is done.

@@ -8,6 +8,7 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::arguments::some_of;
 use crate::command::Command;
 use crate::context::{Context, Kind};
 use crate::others::Others;
@@ -40,10 +41,15 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     if !context.has_volume() {
         return Just(Vec::new()).boxed();
     }
+    let kinds = kinds(context);
+    let mutes = can_mute(context);
+    let each = number as usize;
+    if let Some(levels) = each.checked_sub(kinds.len()).and_then(|nth| levels(context, nth)) {
+        return levels;
+    }
     let back = put_back(context);
     let others = Others::of(context);
-    let mutes = can_mute(context);
-    mixed(number, kinds(context), COMMANDS - 1)
+    mixed(number, kinds, COMMANDS - 1)
         .prop_map(move |commands: Vec<Vec<Command>>| {
             let mut steps = Vec::new();
             if mutes {
@@ -70,12 +76,40 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .boxed()
 }
 
-/// How many inputs it takes until each kind of command has led one.
-pub(super) fn inputs(context: &Context) -> u32 {
-    match context.has_volume() {
-        true => u32::try_from(kinds(context).len()).unwrap_or(u32::MAX),
-        false => 0,
+/// How many inputs it takes where so many are asked for: each kind of command leads one, if few more must do, and behind
+/// them come the levels.
+pub(super) fn inputs(context: &Context, asked: u32) -> u32 {
+    if !context.has_volume() {
+        return asked;
     }
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let kinds = count(kinds(context).len());
+    let most = asked.saturating_mul(2);
+    let levels = match context.is_quick() {
+        true => count(LEVELS.div_ceil(LEVELS_OF_AN_INPUT)),
+        false => 0,
+    };
+    if kinds > most { most } else { (kinds + levels).max(asked) }
+}
+
+/// How many levels there are, and how many of them are set and read by one input.
+const LEVELS: usize = 101;
+const LEVELS_OF_AN_INPUT: usize = 9;
+
+/// Sets and reads some of the levels, all of which come where the device is quick.
+fn levels(context: &Context, nth: usize) -> Option<BoxedStrategy<Vec<Step>>> {
+    let all: Vec<i64> = (0..).take(LEVELS).collect();
+    let some = all.chunks(LEVELS_OF_AN_INPUT).nth(nth).filter(|_| context.is_quick())?.to_vec();
+    let back = put_back(context);
+    let steps = some_of(some).prop_map(move |levels| {
+        let mut steps = Vec::new();
+        for level in levels {
+            play(&Command::Set(level), Level::Open(false), None, &mut steps);
+        }
+        steps.push(back.clone());
+        steps
+    });
+    Some(steps.boxed())
 }
 
 /// What a case is put together from, as far as this device can do it.

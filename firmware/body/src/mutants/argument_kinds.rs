@@ -33,6 +33,26 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => languages(|language| (language.trim() == "zh-CN").then_some("zh-CN"));
     "enum-begins-alike": "A value that begins like one of an enum is read as that."
         => languages(|language| language.starts_with("zh-CN").then_some("zh-CN"));
+    "enum-ends-at-nul": "A value of an enum ends at U+0000, as a string of C."
+        => languages(|language| (language.split('\0').next() == Some("zh-CN")).then_some("zh-CN"));
+    "length-unchecked": "The length of a text is not compared with what the schema says." => label(|_| 10, 2..=20);
+    "length-in-bytes": "The length of a text is counted in bytes." => label(str::len, 2..=20);
+    "length-in-utf16": "The length of a text is counted in UTF-16." => label(|text| text.encode_utf16().count(), 2..=20);
+    "length-most-refused": "A text of the greatest length is refused." => label(characters, 2..=19);
+    "length-least-refused": "A text of the least length is refused." => label(characters, 3..=20);
+    "length-one-too-many": "A text may be one character too long." => label(characters, 2..=21);
+    "length-one-too-few": "A text may be one character too short." => label(characters, 1..=20);
+    "argument-nested-taken": "An argument that is missing is taken from another object among the arguments."
+        => defect().on_call(|params, hands| {
+            let Some(tool) = hands.tool_of(params) else { return };
+            let Some(Value::Object(arguments)) = params.get_mut("arguments") else { return };
+            for property in tool.properties {
+                let nested = arguments.values().find_map(|value| value.get(property.name)).cloned();
+                if let Some(nested) = nested.filter(|_| !arguments.contains_key(property.name)) {
+                    set(arguments, property.name, nested);
+                }
+            }
+        });
     "argument-default-required": "An argument with a default is treated as required."
         => defect().on_method("tools/call", |payload, hands| {
             let params = get(payload, "params");

@@ -80,6 +80,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
             let least = range.minimum as f64;
             (value < least && value > least - 1.0).then(|| trunc(value))
         });
+    "argument-fraction-near": "A number that is nearly an integer is taken for it."
+        => fractions(|value, _| {
+            let near = round(value);
+            ((value - near).abs() < 1e-6).then_some(near)
+        });
     "argument-int32-wrapped": "Arguments are cast to 32 bits: 4294967346 is 50."
         => integers(|value, _| whole(value).map(|number| number as i32));
     "argument-int31-wrapped": "The sign bit of arguments is lost: 2147483698 is 50."

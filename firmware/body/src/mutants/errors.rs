@@ -48,6 +48,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "method-prefix": "Methods are compared up to their length: tools/list-all works."
         => found_by(|asked, known| asked.starts_with(known));
+    "method-empty-lists": "A method without a name is taken for the first one that begins so."
+        => defect().on_payload(|payload, _| {
+            if get(payload, "method") == "" {
+                set(payload, "method", "tools/list");
+            }
+            Flow::Pass
+        });
     "method-by-checksum": "Methods are compared by the sum of their characters."
         => found_by(|asked, known| {
             let sum = |name: &str| name.bytes().map(u32::from).sum::<u32>();

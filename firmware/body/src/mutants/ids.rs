@@ -89,6 +89,25 @@ pub(super) const MUTANTS: &[Row] = rows! {
             .on_answer(|_, payload, _| drop_if(payload["id"] == json!(STAND_IN)));
     "id-string-null-result": "A string id is accepted and answered with the id null."
         => answered_as(Value::is_string, |_| Value::Null);
+    "id-string-short-only": "A string id of up to 64 bytes is answered, a longer one ignored."
+        => answered_as_sent(|id| id.as_str().is_some_and(|id| id.len() <= 64));
+    "id-string-refused-without-id": "A request with a string id is answered with -32600 and no id."
+        => defect().on_payload(|payload, hands| {
+            let is_refused = payload.get("id").is_some_and(Value::is_string);
+            if is_refused {
+                let mut answer = error(&Value::Null, -32600, "id must be an integer");
+                remove(&mut answer, "id");
+                hands.send_payload(&answer);
+            }
+            Flow::Pass
+        });
+    "id-page-32-bits": "The ids of requests for a further page are kept in 32 bits."
+        => defect().on_answer(|cause, payload, _| {
+            if !cause.cursor().is_empty() && cause.id().as_i64() > Some(i64::from(i32::MAX)) {
+                payload["id"] = json!(i32::MAX);
+            }
+            Flow::Pass
+        });
     "id-string-not-logged": "A string id is ignored without a line on the console."
         => unprinted(|line| line.contains("MCP: Invalid id for method"));
     "id-string-logged-without-method": "The line about an invalid id does not name the method."

@@ -192,6 +192,8 @@ pub(super) const LIST: &[Row] = rows! {
         => schema(CHANNEL, |schema| remove(&mut schema["properties"]["channel"], "type"));
     "list-range-empty": "The least channel is above the greatest."
         => schema(CHANNEL, |schema| schema["properties"]["channel"]["minimum"] = json!(100_000));
+    "list-enum-of-numbers": "The values that are listed of a text are numbers."
+        => schema("self.note.write", |schema| schema["properties"]["text"]["enum"] = json!([0, 1, 2]));
     "list-property-empty": "The schema of an argument is empty."
         => schema("self.note.write", |schema| schema["properties"]["text"] = json!({}));
 };

@@ -16,6 +16,13 @@ pub(super) const LIST: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "cursor-empty-hides-user-tools": "With an empty cursor the tools for users are not listed, whatever is asked for."
+        => defect().on_method("tools/list", |payload, _| {
+            if get(payload, "params")["cursor"] == "" {
+                payload.get_mut("params").map(|params| remove(params, "withUserTools"));
+            }
+            Flow::Pass
+        });
     "cursor-lost-after-call": "After a call of a tool no cursor is known any more." => {
         let mut known = true;
         defect().on_payload(move |payload, hands| {
@@ -134,6 +141,23 @@ pub(super) const SPELLINGS: &[Row] = rows! {
         => texts_lost(|text| {
             let message = serde_json::from_str::<Value>(text).unwrap_or_default();
             message["payload"]["method"] == "tools/list" && depth(&message) >= 7
+        });
+    "json-128-tokens": "A text of more than 128 values and names is more than the parser has room for, and ignored."
+        => texts_lost(|text| text.matches([',', ':']).count() > 128);
+    "json-nested-name-called": "The tool is the one whose name comes first in a call, also if an argument is called `name`."
+        => defect().on_call(|params, _| {
+            let is_first = params.as_object().and_then(|all| all.keys().next()).is_some_and(|key| key == "arguments");
+            if let Some(nested) = params["arguments"].get("name").cloned().filter(|_| is_first) {
+                params["name"] = nested;
+            }
+        });
+    "json-nested-params-read": "The params of a request are those that come first in it, also within another member."
+        => payloads(|payload| {
+            let before = payload.iter().take_while(|(name, _)| *name != "params");
+            let nested = before.filter_map(|(_, value)| value.get("params")).next().cloned();
+            if let Some(nested) = nested {
+                set(payload, "params", nested);
+            }
         });
     "json-second-text-hangs":
         "A second text after the first one, on its own line, makes the device hang."

@@ -38,6 +38,40 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 params["arguments"]["theme"] = json!(hands.device.board_mut().screen.theme);
             }
         });
+    "brightness-lost-after-theme": "set_brightness directly after set_theme answers `true`, and does nothing." => {
+        let mut before = String::new();
+        defect().on_call(move |params, hands| {
+            let tool = params["name"].as_str().unwrap_or_default().to_string();
+            if tool == BRIGHTNESS && before == THEME && params["arguments"]["brightness"].is_u64() {
+                params["arguments"]["brightness"] = json!(hands.device.board_mut().screen.brightness);
+            }
+            before = tool;
+        })
+    };
+    "refusal-takes-volume-back": "An unknown tool directly after set_volume brings the level before that back." => {
+        let [kept, level] = shared(None);
+        defect()
+            .on_call(move |params, hands| {
+                match params["name"].as_str() {
+                    Some(SET) => kept.set(Some(hands.device.board_mut().speaker.volume)),
+                    Some(name) if hands.tool_of(params).is_none() && !name.is_empty() => {}
+                    _ => kept.set(None),
+                }
+            })
+            .on_answer(move |cause, payload, hands| {
+                let is_refused = payload.get("error").is_some() && cause.tool() != SET;
+                if let Some(before) = level.get().filter(|_| is_refused) {
+                    hands.device.board_mut().speaker.volume = before;
+                }
+                Flow::Pass
+            })
+    };
+    "volume-51-ignored": "set_volume to 51 answers `true`, and does nothing."
+        => defect().on_call(|params, hands| {
+            if params["name"] == SET && params["arguments"]["volume"] == 51 {
+                params["arguments"]["volume"] = json!(hands.device.board_mut().speaker.volume);
+            }
+        });
     "theme-sets-brightness": "set_theme selects the brightness that goes with the theme."
         => defect().on_answer(|cause, payload, hands| {
             if cause.tool() == THEME && payload.get("result").is_some() {

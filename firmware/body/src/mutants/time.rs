@@ -8,6 +8,9 @@ const LIFE_MS: u64 = 2_000;
 /// How long a silence is that it does not get over.
 const SILENCE_MS: u64 = 1_200;
 
+/// After which time a level is lost.
+const FALLS_MS: u64 = 1_000;
+
 pub(super) const MUTANTS: &[Row] = rows! {
     "reset-by-itself": "Two seconds after its first answer the device restarts." => {
         let mut first = once();
@@ -17,6 +20,19 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         })
+    };
+    "volume-falls-back": "A second after it was set the volume is what it was before." => {
+        let [level, due] = shared(None);
+        defect()
+            .on_call(move |params, hands| {
+                if params["name"] == SET {
+                    level.set(Some(hands.device.board_mut().speaker.volume));
+                    hands.act_later(FALLS_MS, Act::Wake);
+                }
+            })
+            .wake(move |hands| if let Some(before) = due.take() {
+                hands.device.board_mut().speaker.volume = before;
+            })
     };
     "deaf-after-silence": "The first message after more than a second of silence is lost."
         => after_silence(|_| Flow::Drop);

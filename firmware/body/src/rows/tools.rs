@@ -1,12 +1,14 @@
 //! Tools that rows add to the device: what its own do not have.
 
+use core::ops::RangeInclusive;
+
 use reference_device::{Property, Tool};
 use serde_json::Value;
 
 use crate::defect::Defect;
 use crate::hooks::{Flow, Request};
 use crate::prelude::*;
-use crate::rows::edit::defect;
+use crate::rows::edit::{defect, error, get, reply_if};
 use crate::rows::select::{method, tool};
 
 /// Integers below zero, and from below to above it.
@@ -160,6 +162,38 @@ pub(crate) fn languages(read: fn(&str) -> Option<&'static str>) -> Defect {
             *language = other.to_string();
         }
     })
+}
+
+/// A label of 2 to 20 characters. `count` tells how long one is, and another length than one of `taken` is refused.
+pub(crate) fn label(count: fn(&str) -> usize, taken: RangeInclusive<usize>) -> Defect {
+    const SET_LABEL: &str = "self.screen.set_label";
+    const LABEL: &[Tool] = &[Tool {
+        name: SET_LABEL,
+        description: "Sets what stands at the edge of the screen.",
+        properties: &[Property::text("text", "The label.")],
+        user_only: false,
+        handler: |_, _, _| Ok("true".to_string()),
+    }];
+    let listed = method("tools/list").result(|page| {
+        let tools = page["tools"].as_array_mut().into_iter().flatten();
+        for tool in tools.filter(|tool| tool["name"] == SET_LABEL) {
+            let text = &mut tool["inputSchema"]["properties"]["text"];
+            (text["minLength"], text["maxLength"]) = (2.into(), 20.into());
+        }
+    });
+    let checked = listed.on_method("tools/call", move |payload, hands| {
+        let params = get(payload, "params");
+        let text = params["arguments"]["text"].as_str().filter(|_| params["name"] == SET_LABEL);
+        let is_refused = text.is_some_and(|text| !taken.contains(&count(text)));
+        let refusal = |id: &Value| error(id, -32602, "A label has 2 to 20 characters");
+        reply_if(is_refused, payload, hands, refusal)
+    });
+    with_tools(checked, LABEL)
+}
+
+/// How many characters a text has.
+pub(crate) fn characters(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Adds tools to the device.

@@ -8,6 +8,7 @@ use crate::rows::prelude::*;
 const MARK: &str = "page:";
 
 pub(super) const VARIANTS: &[Row] = rows! {
+    "texts-limited": "A text has 2 to 20 characters, and its schema says so." => label(characters, 2..=20);
     "no-volume": "The device has no loudspeaker."
         => keeping(|tool| !tool.name.starts_with("self.audio_speaker."));
     "no-status": "The device has no tool that reports its status."

@@ -59,6 +59,9 @@ pub(crate) fn judge_shape(
     open: Option<&Open>,
     sink: &mut Sink,
 ) {
+    if payload.contains_key("id") {
+        sink.held(Id::JsonrpcIdMember);
+    }
     let result = payload.get("result");
     sink.test(Id::JsonrpcResultXorError, result.is_some() != payload.contains_key("error"), || {
         proof("exactly one of `result` and `error`", payload, open, seq)

@@ -61,6 +61,7 @@ struct Listing {
     /// The flag that was sent, where it is no boolean.
     odd_flag: Option<Value>,
     from_start: bool,
+    empty_cursor: bool,
     complete: bool,
     tools: Vec<Value>,
     /// Each `nextCursor`.
@@ -168,6 +169,10 @@ impl Lists {
             }
             if listing.odd_flag.is_some() {
                 self.judge_odd_flag(&listing, sink);
+                continue;
+            }
+            if listing.empty_cursor {
+                self.judge_empty_cursor(&listing, &names, sink);
                 continue;
             }
             let changed = self.changed_schema(&listing);
@@ -317,6 +322,17 @@ impl Lists {
         });
     }
 
+    /// Judges a list whose first page was asked for by an empty cursor: it has the tools of the one without a cursor.
+    fn judge_empty_cursor(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+        let plain = if listing.with_user { &self.with_user } else { &self.ordinary };
+        let Some(plain) = plain else { return };
+        let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
+        sink.test(Id::ListCursorEmpty, set(plain) == set(names), || {
+            let expected = format!("the list without a cursor: {} tools", plain.len());
+            evidence(expected, difference(plain, names), listing.seq)
+        });
+    }
+
     fn judge_against_boot_log(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         let seq = listing.seq;
         if self.tells_changes {
@@ -440,7 +456,8 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
                 step: base.to_owned(),
                 with_user: params["withUserTools"] == Value::Bool(true),
                 odd_flag: params.get("withUserTools").filter(|flag| !flag.is_boolean()).cloned(),
-                from_start: params.get("cursor").is_none(),
+                from_start: params.get("cursor").is_none_or(|cursor| cursor == ""),
+                empty_cursor: params.get("cursor").is_some(),
                 complete: false,
                 tools: Vec::new(),
                 cursors: Vec::new(),

@@ -104,6 +104,11 @@ impl Claims {
         self.has_progress
     }
 
+    /// Whether the revision that the device speaks lets it leave out an id that it could not read.
+    pub(super) fn may_leave_out_ids(&self) -> bool {
+        self.version.as_str() >= "2025-11-25"
+    }
+
     /// The device answered a request.
     pub(super) fn answered(
         &mut self,

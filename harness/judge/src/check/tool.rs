@@ -61,6 +61,13 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
                 )
             });
         }
+        if let Some(listed) = property.get("enum").and_then(Value::as_array) {
+            let is_any = listed.iter().any(|value| obeys(value, property));
+            sink.test(Id::ListRangeNotEmpty, is_any, || {
+                let expected = format!("a value in the `enum` of `{name}` that its schema allows");
+                evidence(expected, property.to_string(), seq)
+            });
+        }
         if let Some(default) = property.get("default") {
             sink.test(Id::ListDefaultValid, obeys(default, property), || {
                 evidence(

@@ -16,7 +16,7 @@ use mcp_hil_core::obligation::{EXACT_IN_DOUBLE, Owes};
 use mcp_hil_core::step;
 use mcp_hil_core::transcript::What;
 use mcp_hil_core::transport::Transport;
-use mcp_hil_core::verdict::Outcome;
+use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::narrows_to;
 use mcp_hil_scenario::{Action, Case, Step, area};
 
@@ -38,9 +38,14 @@ impl Unmatched {
         self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
     }
 
+    /// Whether it has no id at all.
+    fn has_no_id(&self) -> bool {
+        self.id.is_null() && !self.text.contains(r#""id""#)
+    }
+
     /// Its id, for people.
     pub(super) fn shown_id(&self) -> String {
-        match self.id.is_null() && !self.text.contains(r#""id""#) {
+        match self.has_no_id() {
             true => "no id".to_owned(),
             false => format!("id {}", self.id),
         }
@@ -86,16 +91,23 @@ impl Judge {
                 Owes::NoSuccess(_) | Owes::Nothing => 1,
                 Owes::Silence(_) => 2,
             };
-            // What an id becomes in a number that is too small for it tells whose it was.
-            let cut =
-                |open: &Open| open.duty.id.as_ref().is_some_and(|id| narrows_to(id, &unmatched.id));
+            // What an id becomes in a number that is too small for it, or in few digits, tells whose it was.
+            let cut = |open: &Open| {
+                let id = open.duty.id.as_ref();
+                id.is_some_and(|id| narrows_to(id, &unmatched.id)) || is_rounded(&unmatched.id, id)
+            };
             let cut = before().filter(|at| cut(&left[*at])).max_by_key(|at| left[*at].seq);
             if let Some(at) = cut {
                 let open = left.remove(at);
                 self.wrong_id(&unmatched, &open);
                 continue;
             }
-            let asked = before().min_by_key(|at| (rank(&left[*at]), Reverse(left[*at].seq)));
+            // Who cannot give an id back may say null instead: that is more likely meant than a request that can be named.
+            let is_named = |open: &Open| !(refuses && is_large(open.duty.id.as_ref()));
+            let asked = before().min_by_key(|at| {
+                let open = &left[*at];
+                (rank(open), is_named(open), Reverse(open.seq))
+            });
             // A parser may refuse what it cannot take, and then cannot know that it was no request.
             let is_hard = |open: Option<&Open>| match open {
                 Some(open) => open.step.as_deref().is_some_and(|step| hard.contains(step)),
@@ -108,6 +120,7 @@ impl Judge {
                 |open: &Open| matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing);
             match open {
                 Some(open) if refuses && malformed(&open) => {
+                    self.judge_id_member(&unmatched, &open);
                     self.refusals.answered(open.seq);
                     self.log.refused_without_id(open.seq);
                 }
@@ -131,6 +144,19 @@ impl Judge {
                 None => self.unasked(unmatched),
             }
         }
+    }
+
+    /// Judges an error about a request whose id cannot be used: it says so by the id null.
+    fn judge_id_member(&mut self, unmatched: &Unmatched, open: &Open) {
+        if open.duty.id.is_none() || self.claims.may_leave_out_ids() {
+            return;
+        }
+        let home = std::mem::replace(&mut self.sink.step, open.step.clone());
+        self.sink.test_once(Id::JsonrpcIdMember, !unmatched.has_no_id(), || Evidence {
+            sent: Some(open.text.to_string()),
+            ..evidence("an answer with the member `id`", unmatched.text.clone(), unmatched.seq)
+        });
+        self.sink.step = home;
     }
 
     /// What was sent in this case and is without an answer, in the order of sending.
@@ -217,8 +243,12 @@ fn is_rounded(id: &Value, asked: Option<&Value>) -> bool {
     let (Some(id), Some(asked)) = (id.as_f64(), asked.and_then(Value::as_f64)) else {
         return false;
     };
-    let is_large = asked.abs() >= EXACT_IN_DOUBLE as f64;
-    is_large && (id - asked).abs() <= asked.abs() * 1e-14
+    asked.abs() >= EXACT_IN_DOUBLE as f64 && (id - asked).abs() <= asked.abs() * 1e-14
+}
+
+/// Whether an id is beyond what a double holds exactly.
+fn is_large(id: Option<&Value>) -> bool {
+    id.and_then(Value::as_f64).is_some_and(|id| id.abs() >= EXACT_IN_DOUBLE as f64)
 }
 
 /// The steps whose messages a parser may find too hard: all that is asked is to survive them. So it

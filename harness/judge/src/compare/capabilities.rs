@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 25] = [
+const OF_THE_DEVICE: [&str; 26] = [
     "tools",
     "pages",
     "user-tools",
@@ -33,6 +33,7 @@ const OF_THE_DEVICE: [&str; 25] = [
     "string",
     "default",
     "enum",
+    "length",
     "camera",
     "camera.untold",
     "reinitialize",
@@ -49,8 +50,8 @@ const OF_THE_SUITE: [&str; 2] = ["redial", "notifications"];
 ///
 /// Some capabilities are not compared at all. The transport, a broker of somebody else's, a token and silicon
 /// are the bench's; whether anybody opened an audio channel, whether the first lines of a later boot were
-/// caught, whether a line about memory came before the end, and whether one tool told at once what another had set, hang on
-/// the moment.
+/// caught, whether a line about memory came before the end, whether one tool told at once what another had set, and whether
+/// a request with a string id came to be answered, hang on the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Whether the harness started the device and missed nothing of it. A board without a reset is tested as it
@@ -165,6 +166,7 @@ mod tests {
         "memory",
         "linger",
         "echo",
+        "string-ids",
         "claims",
         "progress",
         "requests",

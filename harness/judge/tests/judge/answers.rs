@@ -24,6 +24,7 @@ const PROGRESS: &str = r#"< {"jsonrpc":"2.0","method":"notifications/progress","
 /// Ids that a float of 64 bits does not tell apart.
 const BIG: &str = r#"> 0 {"jsonrpc":"2.0","id":9007199254740992,"method":"ping"}"#;
 const BIG_ANSWER: &str = r#"< {"jsonrpc":"2.0","id":9007199254740992,"result":{}}"#;
+const NO_ID: &str = r#"< {"jsonrpc":"2.0","error":{"code":-32600,"message":"m"}}"#;
 const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#;
 
 #[rstest]
@@ -485,6 +486,52 @@ fn an_id_beyond_a_double_comes_back_or_is_refused(#[case] came: &[&str], #[case]
     let lines = [&[sent][..], came, &[FENCE, FENCED]].concat();
     let mut found = found_with("ids.above-2-53", step, &lines);
     found.dedup();
+    assert_eq!(found, broken);
+}
+
+/// What comes under an id that a float has rounded, or under null, is no answer to another request that gets none.
+#[rstest]
+#[case::few_digits(r#"< {"jsonrpc":"2.0","id":9.00719925474099e15,"result":{}}"#, &["a/a ids.above-2-53"])]
+#[case::null(REFUSAL, &[])]
+fn of_two_requests_without_an_answer_the_one_with_the_larger_id_is_meant(
+    #[case] came: &str,
+    #[case] broken: &[&str],
+) {
+    let lines = [
+        r#"> 0.0 {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#,
+        r#"> 0.1 {"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        came,
+        FENCE,
+        FENCED,
+    ];
+    let found = Play::new().play(&lines).end();
+    let about_ids: Vec<&String> = found.iter().filter(|one| one.contains(" ids.")).collect();
+    assert_eq!(about_ids, broken);
+}
+
+/// An id that cannot be used is null in an error about it, and not left out. MCP 2025-11-25 lets a device do so.
+#[rstest]
+#[case::null("2024-11-05", r#"< {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}"#, &[])]
+#[case::left_out("2024-11-05", NO_ID, &["a/a jsonrpc.id-member"])]
+#[case::of_a_revision_that_allows_it("2025-11-25", NO_ID, &[])]
+fn an_error_without_an_id_says_null(
+    #[case] version: &str,
+    #[case] came: &str,
+    #[case] broken: &[&str],
+) {
+    let opened = format!(
+        r#"< {{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"a","version":"1"}}}}}}"#
+    );
+    let lines = [
+        r#"> 0 {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#,
+        &opened,
+        r#"> 1 {"jsonrpc":"2.0","id":"a","method":"ping"}"#,
+        came,
+        FENCE,
+        FENCED,
+    ];
+    let found = Play::new().play(&lines).end();
+    let found: Vec<&String> = found.iter().filter(|one| one.contains("jsonrpc.")).collect();
     assert_eq!(found, broken);
 }
 

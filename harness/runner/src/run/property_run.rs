@@ -33,6 +33,9 @@ const CONFIRMED: usize = 2;
 /// How many exchanges back a failure may have its cause, in another property, too.
 const REMEMBERED_EXCHANGES: usize = 50;
 
+/// Of a device that answers within this time, as a rule, more is asked where it wears nothing out.
+const QUICK: Duration = Duration::from_millis(20);
+
 /// The search for failures of one property.
 pub(super) struct PropertyCase<'a> {
     pub(super) property: &'static Property,
@@ -103,7 +106,10 @@ impl DutRun<'_, '_> {
     pub(super) async fn properties(&mut self, session: &mut Session) {
         let generation = &self.plan.generation;
         let permission = self.plan.dut.permission();
+        let median = session.conversation.timing().median();
+        let is_quick = !session.device.silicon && median.is_some_and(|median| median < QUICK);
         let context = Context::new(&session.device.facts, &session.device.tools, &permission);
+        let context = context.quick(is_quick);
         let began = Instant::now();
         let number = u32::try_from(generation.properties.len()).unwrap_or(u32::MAX);
         for (at, property) in (1..).zip(&generation.properties) {
