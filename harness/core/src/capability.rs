@@ -91,7 +91,6 @@ pub const ALL: [&str; 57] = [
     "channel",
     "memory",
     "echo",
-    "string-ids",
     "claims",
     "progress",
     "requests",

@@ -16,13 +16,19 @@ pub(super) const LIST: &[Row] = rows! {
             }
             Flow::Pass
         });
-    "cursor-empty-hides-user-tools": "With an empty cursor the tools for users are not listed, whatever is asked for."
-        => defect().on_method("tools/list", |payload, _| {
-            if get(payload, "params")["cursor"] == "" {
-                payload.get_mut("params").map(|params| remove(params, "withUserTools"));
+    "cursor-empty-hides-user-tools": "A list that is begun with an empty cursor has no tools for users, whatever is asked for." => {
+        let mut hides = false;
+        defect().on_method("tools/list", move |payload, _| {
+            match get(payload, "params").get("cursor") {
+                None => hides = false,
+                Some(cursor) => hides |= cursor == "",
+            }
+            if hides && let Some(params) = payload.get_mut("params") {
+                remove(params, "withUserTools");
             }
             Flow::Pass
-        });
+        })
+    };
     "cursor-lost-after-call": "After a call of a tool no cursor is known any more." => {
         let mut known = true;
         defect().on_payload(move |payload, hands| {

@@ -176,8 +176,6 @@ pub struct Judge {
     own_ids: own::OwnIds,
     /// The device has sent a request of its own.
     asks: bool,
-    /// The device has answered a request with a string id, with a result.
-    takes_string_ids: bool,
     /// The case of the session in which the device fell silent first, and answered again after a restart.
     fell_silent: Option<Arc<str>>,
     /// What broke on the bench in this case.
@@ -331,7 +329,6 @@ impl Judge {
             ("channel", self.channel.has_heard()),
             ("memory", self.console.watches_memory()),
             ("echo", self.echoes.is_any()),
-            ("string-ids", self.takes_string_ids),
             ("claims", self.claims.has_more()),
             ("progress", self.claims.has_progress()),
             ("requests", self.asks),

@@ -51,41 +51,51 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
         evidence(format!("a `type` of the argument `{name}`"), received(), seq)
     });
     for (name, property) in properties.into_iter().flatten() {
-        let bound = |name: &str| property.get(name).and_then(Value::as_f64);
-        if let (Some(least), Some(greatest)) = (bound("minimum"), bound("maximum")) {
-            sink.test(Id::ListRangeNotEmpty, least <= greatest, || {
+        judge_property(seq, (name, property), description, sink);
+    }
+}
+
+/// Judges what the schema of an argument allows, and its default.
+fn judge_property(
+    seq: u64,
+    (name, property): (&str, &Value),
+    description: Option<&Value>,
+    sink: &mut Sink,
+) {
+    let bound = |name: &str| property.get(name).and_then(Value::as_f64);
+    if let (Some(least), Some(greatest)) = (bound("minimum"), bound("maximum")) {
+        sink.test(Id::ListRangeNotEmpty, least <= greatest, || {
+            evidence(
+                format!("a minimum of `{name}` that is not above its maximum"),
+                property.to_string(),
+                seq,
+            )
+        });
+    }
+    if let Some(listed) = property.get("enum").and_then(Value::as_array) {
+        let is_any = listed.iter().any(|value| obeys(value, property));
+        sink.test(Id::ListRangeNotEmpty, is_any, || {
+            let expected = format!("a value in the `enum` of `{name}` that its schema allows");
+            evidence(expected, property.to_string(), seq)
+        });
+    }
+    if let Some(default) = property.get("default") {
+        sink.test(Id::ListDefaultValid, obeys(default, property), || {
+            evidence(
+                format!("a default of `{name}` that is valid under its own schema"),
+                property.to_string(),
+                seq,
+            )
+        });
+        if let Some(text) = default.as_str() {
+            let described = describes(text, name, property, description);
+            sink.test(Id::ListDefaultNotDescription, !described, || {
                 evidence(
-                    format!("a minimum of `{name}` that is not above its maximum"),
-                    property.to_string(),
+                    format!("a default of `{name}` that can be used as its value"),
+                    format!("a text that describes it: {property}"),
                     seq,
                 )
             });
-        }
-        if let Some(listed) = property.get("enum").and_then(Value::as_array) {
-            let is_any = listed.iter().any(|value| obeys(value, property));
-            sink.test(Id::ListRangeNotEmpty, is_any, || {
-                let expected = format!("a value in the `enum` of `{name}` that its schema allows");
-                evidence(expected, property.to_string(), seq)
-            });
-        }
-        if let Some(default) = property.get("default") {
-            sink.test(Id::ListDefaultValid, obeys(default, property), || {
-                evidence(
-                    format!("a default of `{name}` that is valid under its own schema"),
-                    property.to_string(),
-                    seq,
-                )
-            });
-            if let Some(text) = default.as_str() {
-                let described = describes(text, name, property, description);
-                sink.test(Id::ListDefaultNotDescription, !described, || {
-                    evidence(
-                        format!("a default of `{name}` that can be used as its value"),
-                        format!("a text that describes it: {property}"),
-                        seq,
-                    )
-                });
-            }
         }
     }
 }

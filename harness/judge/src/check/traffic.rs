@@ -313,8 +313,6 @@ impl Judge {
         self.sink.step = open.step.clone();
         let exercised = (self.sink.case != home.0).then(|| self.sink.exercised.clone());
         answer::judge_shape(seq, payload, Some(open), &mut self.sink);
-        self.takes_string_ids |=
-            payload.contains_key("result") && payload.get("id").is_some_and(Value::is_string);
         answer::judge_owed(seq, payload, open, &mut self.sink);
         self.made_up.judge(seq, payload, open, &mut self.sink);
         self.echoes.judge(seq, payload, open, &mut self.sink);

@@ -92,11 +92,8 @@ impl Judge {
                 Owes::Silence(_) => 2,
             };
             // What an id becomes in a number that is too small for it, or in few digits, tells whose it was.
-            let cut = |open: &Open| {
-                let id = open.duty.id.as_ref();
-                id.is_some_and(|id| narrows_to(id, &unmatched.id)) || is_rounded(&unmatched.id, id)
-            };
-            let cut = before().filter(|at| cut(&left[*at])).max_by_key(|at| left[*at].seq);
+            let is_cut = |at: &usize| is_cut(left[*at].duty.id.as_ref(), &unmatched.id);
+            let cut = before().filter(is_cut).max_by_key(|at| left[*at].seq);
             if let Some(at) = cut {
                 let open = left.remove(at);
                 self.wrong_id(&unmatched, &open);
@@ -104,10 +101,8 @@ impl Judge {
             }
             // Who cannot give an id back may say null instead: that is more likely meant than a request that can be named.
             let is_named = |open: &Open| !(refuses && is_large(open.duty.id.as_ref()));
-            let asked = before().min_by_key(|at| {
-                let open = &left[*at];
-                (rank(open), is_named(open), Reverse(open.seq))
-            });
+            let order = |open: &Open| (rank(open), is_named(open), Reverse(open.seq));
+            let asked = before().min_by_key(|at| order(&left[*at]));
             // A parser may refuse what it cannot take, and then cannot know that it was no request.
             let is_hard = |open: Option<&Open>| match open {
                 Some(open) => open.step.as_deref().is_some_and(|step| hard.contains(step)),
@@ -244,6 +239,11 @@ fn is_rounded(id: &Value, asked: Option<&Value>) -> bool {
         return false;
     };
     asked.abs() >= EXACT_IN_DOUBLE as f64 && (id - asked).abs() <= asked.abs() * 1e-14
+}
+
+/// Whether an id came as what is left of one in a number that is too small for it, or in few digits.
+fn is_cut(asked: Option<&Value>, id: &Value) -> bool {
+    asked.is_some_and(|asked| narrows_to(asked, id)) || is_rounded(id, asked)
 }
 
 /// Whether an id is beyond what a double holds exactly.

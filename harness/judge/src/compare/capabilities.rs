@@ -50,8 +50,8 @@ const OF_THE_SUITE: [&str; 2] = ["redial", "notifications"];
 ///
 /// Some capabilities are not compared at all. The transport, a broker of somebody else's, a token and silicon
 /// are the bench's; whether anybody opened an audio channel, whether the first lines of a later boot were
-/// caught, whether a line about memory came before the end, whether one tool told at once what another had set, and whether
-/// a request with a string id came to be answered, hang on the moment.
+/// caught, whether a line about memory came before the end, and whether one tool told at once what another had set, hang on
+/// the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     /// Whether the harness started the device and missed nothing of it. A board without a reset is tested as it
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 23] = [
+    const NEVER: [&str; 22] = [
         "both-transports",
         "websocket",
         "mqtt",
@@ -166,7 +166,6 @@ mod tests {
         "memory",
         "linger",
         "echo",
-        "string-ids",
         "claims",
         "progress",
         "requests",
