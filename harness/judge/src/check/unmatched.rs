@@ -111,10 +111,8 @@ impl Judge {
             let hostile = refuses && (is_robustness || is_hard(asked.map(|at| &left[at])));
             let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
             let open = asked.map(|at| left.remove(at));
-            let malformed =
-                |open: &Open| matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing);
             match open {
-                Some(open) if refuses && malformed(&open) => {
+                Some(open) if refuses && is_malformed(&open) => {
                     self.judge_id_member(&unmatched, &open);
                     self.refusals.answered(open.seq);
                     self.log.refused_without_id(open.seq);
@@ -239,6 +237,11 @@ fn is_rounded(id: &Value, asked: Option<&Value>) -> bool {
         return false;
     };
     asked.abs() >= EXACT_IN_DOUBLE as f64 && (id - asked).abs() <= asked.abs() * 1e-14
+}
+
+/// Whether a message may be no request to the device.
+fn is_malformed(open: &Open) -> bool {
+    matches!(open.duty.owes, Owes::NoSuccess(_) | Owes::Nothing)
 }
 
 /// Whether an id came as what is left of one in a number that is too small for it, or in few digits.
