@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// The transport and what else is the bench's, and what depends on the moment.
-    const NEVER: [&str; 22] = [
+    const NEVER: [&str; 23] = [
         "both-transports",
         "websocket",
         "mqtt",
