@@ -63,6 +63,7 @@ impl Defect {
                 same_mask: self.link.same_mask || inner.link.same_mask,
                 close_code: self.link.close_code.or(inner.link.close_code),
                 keeps_rest: self.link.keeps_rest || inner.link.keeps_rest,
+                refuses_as_error: self.link.refuses_as_error || inner.link.refuses_as_error,
                 refuses_silently: self.link.refuses_silently || inner.link.refuses_silently,
                 talks_on: self.link.talks_on || inner.link.talks_on,
                 hostless: self.link.hostless || inner.link.hostless,

@@ -168,6 +168,8 @@ pub struct LinkOptions {
     pub keeps_rest: bool,
     /// Close the connection without a word because of a message that is too large.
     pub refuses_silently: bool,
+    /// Close it with the code of a broken protocol instead.
+    pub refuses_as_error: bool,
     /// Leave the header Host out of the handshake.
     pub hostless: bool,
     /// Ask for `/`, whatever the URL says.

@@ -142,10 +142,11 @@ impl Link {
         if self.options.refuses_silently {
             return Event::Refused { bytes: bytes as u64 };
         }
-        let reason = CloseFrame {
-            code: CloseCode::Size,
-            reason: format!("at most {LARGEST_MESSAGE} bytes").into(),
+        let code = match self.options.refuses_as_error {
+            true => CloseCode::Protocol,
+            false => CloseCode::Size,
         };
+        let reason = CloseFrame { code, reason: format!("at most {LARGEST_MESSAGE} bytes").into() };
         // Whoever is gone needs no reason.
         let _ = self.socket.close(Some(reason));
         let _ = self.socket.flush();

@@ -163,8 +163,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.close_code = Some(1000_u16.swap_bytes()));
     "cut-frame-kept": "The beginning of a connection is taken for the rest of a frame that was cut off by the end of the one before."
         => link(|options| options.keeps_rest = true);
-    "huge-closed-silently": "A message of more than 65,535 bytes ends the connection without a Close frame."
-        => link(|options| options.refuses_silently = true);
+    "huge-closed-as-error": "A message of more than 65,535 bytes ends the connection with the code of a broken protocol."
+        => link(|options| options.refuses_as_error = true);
     "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."
         => link(|options| options.talks_on = true);
 };

@@ -39,6 +39,9 @@ pub(super) const VARIANTS: &[Row] = rows! {
             }
             drop_if(is_large)
         });
+    "huge-closed-silently":
+        "A text of more than 65,535 bytes ends the connection without a Close frame, and the device connects again."
+        => link(|options| options.refuses_silently = true);
     "large-dropped":
         "Over MQTT a packet with more than 8,192 bytes of text overflows the buffer of the client, which drops the \
          connection without DISCONNECT and connects again."

@@ -17,6 +17,10 @@ use super::sink::Sink;
 /// The code of a Close frame for a message that is too big.
 const TOO_BIG: u16 = 1009;
 
+/// Codes that fit a message whose length does not even fit in 16 bits: against a policy, too big, more than was expected.
+/// None has to be told (sections 7.1.7 and 7.4).
+const FAR_TOO_BIG: [u16; 3] = [1008, TOO_BIG, 1011];
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
@@ -32,6 +36,8 @@ pub(crate) struct Ended {
 enum Ground {
     /// It is too big.
     TooBig,
+    /// It is so big that nobody sends the like of it.
+    FarTooBig,
     /// It is a text that is not UTF-8.
     NotUtf8,
     /// It says goodbye. Over WebSocket no document says what that is: who takes it for the end of the conversation may
@@ -53,7 +59,9 @@ pub(crate) struct Closings {
 impl Closings {
     /// A message goes out.
     pub(crate) fn sent(&mut self, seq: u64, frame: &Frame, duty: &Duty) {
-        let ground = if frame.len() > MAX_OWED_MESSAGE_BYTES {
+        let ground = if frame.len() > usize::from(u16::MAX) {
+            Ground::FarTooBig
+        } else if frame.len() > MAX_OWED_MESSAGE_BYTES {
             Ground::TooBig
         } else if matches!(frame, Frame::NotUtf8(_)) {
             Ground::NotUtf8
@@ -87,11 +95,14 @@ impl Closings {
         let may = match (ended.transport, ground) {
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
             (Transport::WebSocket, Ground::NotUtf8 | Ground::Goodbye) => true,
-            (Transport::Mqtt, Ground::TooBig) => true,
+            (Transport::WebSocket, Ground::FarTooBig) => {
+                ended.code.is_none_or(|code| FAR_TOO_BIG.contains(&code))
+            }
+            (Transport::Mqtt, Ground::TooBig | Ground::FarTooBig) => true,
             (Transport::Mqtt, Ground::NotUtf8 | Ground::Goodbye) => false,
         };
         self.is_open |= may;
-        if may && ground == Ground::TooBig {
+        if may && matches!(ground, Ground::TooBig | Ground::FarTooBig) {
             self.owed = Some(Judgement {
                 requirement,
                 case: sink.case.clone(),

@@ -8,6 +8,9 @@ use super::play::*;
 
 const LIMIT: usize = mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
 
+/// A length that does not fit in 16 bits.
+const HUGE: usize = 1 << 16;
+
 /// What the device does once it has closed the connection.
 #[derive(Clone, Copy)]
 enum Then {
@@ -24,6 +27,10 @@ enum Then {
 #[case::not_too_big(LIMIT, Some(1009), Then::Serves, true)]
 #[case::for_another_reason(LIMIT + 1, Some(1011), Then::Serves, true)]
 #[case::without_a_close_frame(LIMIT + 1, None, Then::Serves, true)]
+#[case::far_too_big(HUGE, Some(1011), Then::Serves, false)]
+#[case::far_too_big_without_a_close_frame(HUGE, None, Then::Serves, false)]
+#[case::far_too_big_taken_for_an_error(HUGE, Some(1002), Then::Serves, true)]
+#[case::far_too_big_and_gone(HUGE, None, Then::IsStarted, true)]
 #[case::back_without_service(LIMIT + 1, Some(1009), Then::ConnectsOnly, true)]
 #[case::gone(LIMIT + 1, Some(1009), Then::IsStarted, true)]
 fn a_message_that_is_too_big_may_be_refused_by_closing(
