@@ -379,7 +379,7 @@ fn a_device_that_must_not_be_restarted_is_not_told_to() {
     };
     assert!(run(&[], 0) > 0);
     // No sequence is as short as that.
-    assert_eq!(run(&["--budget", "3"], 4), 0);
+    assert_eq!(run(&["--budget", "1"], 4), 0);
     for name in ["self.reboot", "system.reboot"] {
         let file = format!("name = \"still\"\ntarget = \"native\"\n[tools]\ndeny = [\"{name}\"]\n");
         place.write("still.toml", file);

@@ -102,10 +102,11 @@ impl Session {
             others: Vec::new(),
             malformed: false,
         };
-        match session.packet(PATIENCE)? {
-            Packet::Connect(connect) => session.connect = connect,
-            other => panic!("CONNECT comes first, not {other:?}"),
-        }
+        // A client that begins with anything else is not taken (MQTT 3.1.1, 3.1.0-1).
+        let Packet::Connect(connect) = session.packet(PATIENCE)? else {
+            return None;
+        };
+        session.connect = connect;
         let consent = ConnAck::new(ConnectReturnCode::Success, false);
         session.write(&Packet::ConnAck(consent));
         Some(session)
