@@ -15,6 +15,9 @@ const COLUMNS: [usize; 4] = [38, 14, 62, 9];
 /// Characters of a finding that people are shown.
 const LONGEST_TEXT: usize = 240;
 
+/// Rows of a table that is seen at one look.
+const SHORT_TABLE: usize = 20;
+
 /// One line of the JSON output.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -76,6 +79,8 @@ pub(super) struct Shown<W> {
     shrinking: Vec<f64>,
     /// Which table was begun: that of mutants or that of the others.
     table: Option<bool>,
+    /// What was not to be, told again at the end: of a long table people see the last lines only.
+    unexpected: Vec<String>,
 }
 
 impl<W: Write> Shown<W> {
@@ -88,6 +93,7 @@ impl<W: Write> Shown<W> {
             repros: Vec::new(),
             shrinking: Vec::new(),
             table: None,
+            unexpected: Vec::new(),
         }
     }
 
@@ -103,8 +109,13 @@ impl<W: Write> Shown<W> {
                     self.table = Some(tried.is_mutant);
                     self.line(&head(tried.is_mutant));
                 }
-                for line in rows(&tried).into_iter().chain(differing(&tried)) {
-                    self.line(&line);
+                let lines: Vec<String> =
+                    rows(&tried).into_iter().chain(differing(&tried)).collect();
+                for line in &lines {
+                    self.line(line);
+                }
+                if !tried.is_as_expected() {
+                    self.unexpected.extend(lines);
                 }
             }
             (Format::Json, true) => self.json(&Event::Mutant(&tried)),
@@ -154,6 +165,7 @@ impl<W: Write> Shown<W> {
         match self.format {
             Format::Json => self.json(&Event::SelfTestFinished(totals)),
             Format::Human => {
+                self.tell_unexpected(totals.mutants + totals.harmless);
                 self.line("");
                 if totals.killed > 0 {
                     self.line(&format!(
@@ -184,6 +196,18 @@ impl<W: Write> Shown<W> {
             }
         }
         totals.exit
+    }
+
+    /// Tells what was not to be once more, unless the table is short.
+    fn tell_unexpected(&mut self, tried: usize) {
+        let unexpected = std::mem::take(&mut self.unexpected);
+        if unexpected.is_empty() || tried <= SHORT_TABLE {
+            return;
+        }
+        self.line("\nnot as expected:");
+        for line in &unexpected {
+            self.line(line);
+        }
     }
 
     fn json(&mut self, event: &Event<'_>) {

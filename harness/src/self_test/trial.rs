@@ -219,6 +219,11 @@ pub struct FalseFinding {
 }
 
 impl Tried {
+    /// Whether the mutant was killed, or nothing was found in what does no wrong.
+    pub(super) fn is_as_expected(&self) -> bool {
+        matches!(self.outcome, Outcome::Killed(_) | Outcome::Clean) && self.differing.is_empty()
+    }
+
     /// Whether a second try, alone on the machine, may show something else. Defects in many requests
     /// at once show only when they really are in flight at once, and on a machine that the others
     /// keep busy they may not be; a run that broke and a device that fell silent say nothing about

@@ -297,6 +297,7 @@ impl Judge {
         self.unmatched.push(Unmatched {
             seq,
             at_us: self.now_us,
+            has_id: payload.contains_key("id"),
             id,
             is_error,
             text: frame.display(),

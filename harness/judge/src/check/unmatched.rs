@@ -26,6 +26,8 @@ pub(super) struct Unmatched {
     pub(super) seq: u64,
     pub(super) at_us: u64,
     pub(super) id: Value,
+    /// Whether it has the member `id` at all: null is one.
+    pub(super) has_id: bool,
     pub(super) is_error: bool,
     pub(super) text: String,
     /// The request that had this id and was answered before.
@@ -38,16 +40,11 @@ impl Unmatched {
         self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
     }
 
-    /// Whether it has no id at all.
-    fn has_no_id(&self) -> bool {
-        self.id.is_null() && !self.text.contains(r#""id""#)
-    }
-
     /// Its id, for people.
     pub(super) fn shown_id(&self) -> String {
-        match self.has_no_id() {
-            true => "no id".to_owned(),
-            false => format!("id {}", self.id),
+        match self.has_id {
+            true => format!("id {}", self.id),
+            false => "no id".to_owned(),
         }
     }
 }
@@ -145,7 +142,7 @@ impl Judge {
             return;
         }
         let home = std::mem::replace(&mut self.sink.step, open.step.clone());
-        self.sink.test_once(Id::JsonrpcIdMember, !unmatched.has_no_id(), || Evidence {
+        self.sink.test_once(Id::JsonrpcIdMember, unmatched.has_id, || Evidence {
             sent: Some(open.text.to_string()),
             ..evidence("an answer with the member `id`", unmatched.text.clone(), unmatched.seq)
         });

@@ -512,6 +512,7 @@ fn of_two_requests_without_an_answer_the_one_with_the_larger_id_is_meant(
 /// An id that cannot be used is null in an error about it, and not left out. MCP 2025-11-25 lets a device do so.
 #[rstest]
 #[case::null("2024-11-05", r#"< {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}"#, &[])]
+#[case::escaped("2024-11-05", r#"< {"jsonrpc":"2.0","\u0069d":null,"error":{"code":-32600,"message":"m"}}"#, &[])]
 #[case::left_out("2024-11-05", NO_ID, &["a/a jsonrpc.id-member"])]
 #[case::of_a_revision_that_allows_it("2025-11-25", NO_ID, &[])]
 fn an_error_without_an_id_says_null(
