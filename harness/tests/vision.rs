@@ -86,7 +86,8 @@ fn without_a_url_it_is_refused(#[case] answer: Value, #[case] wanted: &[&str]) {
 #[rstest]
 #[case::refused(initialized(), refused(), &[])]
 #[case::at_once(refused(), refused(), &[])]
-#[case::taken(initialized(), said(), &["vision.url-http"])]
+#[case::with_the_url_before(initialized(), said(), &[])]
+#[case::taken(initialized(), text("a cat"), &["vision.url-http"])]
 fn with_another_scheme_it_is_refused(
     #[case] first: Value,
     #[case] answer: Value,

@@ -11,16 +11,16 @@ use tokio::{
 
 use crate::accepted::Accepted;
 use crate::error::EndpointError;
-use crate::link::broker::{BrokerLink, KNOCK_IDS, Pump, is_knock_answer};
+use crate::link::broker::{BrokerLink, PROBE_IDS, Pump, answers_probe};
 use crate::link::mqtt::MAX_PACKET_BYTES;
 use crate::link::{Handshake, Link, Wire};
 
 /// How long the broker may take to answer.
 const BROKER_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How often a device that has said nothing yet is knocked at: what is published before it
+/// How often a device that has said nothing yet is probed: what is published before it
 /// subscribes is lost.
-const KNOCK_INTERVAL: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Most messages that wait to be taken in.
 const MAX_WAITING: usize = 1024;
@@ -47,7 +47,7 @@ pub struct Broker {
 pub struct BrokerEndpoint {
     broker: Broker,
     address: SocketAddr,
-    /// The id of the next knock.
+    /// The id of the next probe.
     next_id: u32,
     /// Why the broker could not be reached the last time, if it could not.
     unreached: Option<String>,
@@ -68,7 +68,7 @@ impl BrokerEndpoint {
             .ok_or_else(|| failed("the host has no address".to_owned()))?;
         let (_, mut events) = connect(&broker);
         connected(&mut events).await.map_err(failed)?;
-        Ok(Self { broker, address, next_id: KNOCK_IDS.start, unreached: None })
+        Ok(Self { broker, address, next_id: PROBE_IDS.start, unreached: None })
     }
 
     /// Where the broker listens.
@@ -76,14 +76,14 @@ impl BrokerEndpoint {
         self.address
     }
 
-    /// Knocks until the device says something. Its first message is the first of the link, unless
-    /// it answers a knock.
+    /// Probes until the device says something. Its first message is the first of the link, unless
+    /// it answers a probe.
     pub(super) async fn accept(&mut self) -> Accepted {
         loop {
             match self.find().await {
                 Some(link) => return Accepted::Link(Box::new(link)),
                 // The broker is gone, perhaps for a moment: the caller has the deadline.
-                None => tokio::time::sleep(KNOCK_INTERVAL).await,
+                None => tokio::time::sleep(PROBE_INTERVAL).await,
             }
         }
     }
@@ -120,7 +120,7 @@ impl BrokerEndpoint {
                         self.broker.subscribe_topic.clone(),
                         messages,
                         pump,
-                        (!is_knock_answer(&first)).then_some(first),
+                        (!answers_probe(&first)).then_some(first),
                     );
                     let handshake = Handshake {
                         path: String::new(),
@@ -131,17 +131,17 @@ impl BrokerEndpoint {
                     return Some(Link::new(Wire::Broker(Box::new(link)), handshake));
                 }
                 () = sleep_until(next) => {
-                    next = Instant::now() + KNOCK_INTERVAL;
-                    self.knock(&client).await?;
+                    next = Instant::now() + PROBE_INTERVAL;
+                    self.probe(&client).await?;
                 }
             }
         }
     }
 
     /// Sends a valid request, as a backend does on its own connection.
-    async fn knock(&mut self, client: &AsyncClient) -> Option<()> {
+    async fn probe(&mut self, client: &AsyncClient) -> Option<()> {
         let id = self.next_id;
-        self.next_id = if id + 1 < KNOCK_IDS.end { id + 1 } else { KNOCK_IDS.start };
+        self.next_id = if id + 1 < PROBE_IDS.end { id + 1 } else { PROBE_IDS.start };
         let text = format!(
             "{{\"type\":\"mcp\",\"payload\":{{\"jsonrpc\":\"2.0\",\"id\":{id},\
              \"method\":\"tools/list\",\"params\":{{}}}}}}"

@@ -78,7 +78,7 @@ async fn bad_packets_are_told_and_a_stranger_is_not_heard() {
     let (device, stranger) = (sender().await, sender().await);
     device.send_to(&packet(1, b"a"), sink.address()).await.unwrap();
     heard(&sink, 1).await;
-    stranger.send_to(b"knock", sink.address()).await.unwrap();
+    stranger.send_to(b"stranger", sink.address()).await.unwrap();
     device.send_to(b"", sink.address()).await.unwrap();
     device.send_to(&packet(1, b"a"), sink.address()).await.unwrap();
     heard(&sink, 3).await;

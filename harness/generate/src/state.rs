@@ -517,9 +517,9 @@ fn step_by(tool: &str, by: Option<i64>, sign: i64, level: Level, steps: &mut Vec
     }
 }
 
-/// What the status shows of a muted speaker: not "neither muted nor at level 0".
+/// What the status shows of a muted speaker: anything but "not muted" with a level. Some show nothing of it.
 fn silent() -> Value {
-    json!({"$not": {"muted": {"$not": true}, "volume": {"$not": 0}}})
+    json!({"$not": {"muted": false, "volume": {"$not": 0}}})
 }
 
 /// Adds a reading that shows the level, as far as it is known.

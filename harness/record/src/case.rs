@@ -117,9 +117,9 @@ pub struct Failure {
     pub to: usize,
     /// How many smaller inputs were tried.
     pub steps: u32,
-    /// How many of them on the twin of the device.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub on_twin: u32,
+    /// How many of them on the substitute device (`surrogate`).
+    #[serde(default, alias = "on_twin", skip_serializing_if = "is_none")]
+    pub on_surrogate: u32,
     /// Why no more were tried, when there were more to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,

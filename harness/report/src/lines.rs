@@ -344,12 +344,12 @@ pub fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, String)> {
         rows.push(("flaky", clean::line(&text, limit)));
     } else {
         let cut_short = failure.cut_short.as_ref();
-        let on_twin = match failure.on_twin {
+        let on_surrogate = match failure.on_surrogate {
             0 => String::new(),
             number => format!(", {number} of them on the substitute device"),
         };
         let text = format!(
-            "from {} to {} in {}{on_twin}{}",
+            "from {} to {} in {}{on_surrogate}{}",
             failure.from,
             count(failure.to, "exchange"),
             count(failure.steps as usize, "step"),

@@ -195,7 +195,7 @@ pub struct Expect {
     /// Matcher on the error object, judged only when there is one.
     pub if_error: Option<Matcher>,
     /// Whether the parts are judged only where all variables in their patterns are bound: a variation is
-    /// compared with its plain twin, and one whose twin got no such answer shows nothing.
+    /// compared with its plain form, and one whose plain form got no such answer shows nothing.
     pub if_bound: bool,
     /// JSON Schema for the result.
     pub schema: Option<Value>,

@@ -72,7 +72,7 @@ impl Peer {
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
-            // Fifty who only knock.
+            // Fifty who connect and say nothing.
             1 => (0..50).try_for_each(|_| self.dial().map(drop))?,
             // One byte at a time, and never the last one.
             2 => {

@@ -116,7 +116,7 @@ fn who_waits_in_vain_is_told_where_and_how_long() {
 }
 
 #[test]
-fn who_knocked_in_another_way_is_named_when_nobody_connects() {
+fn who_connected_in_another_way_is_named_when_nobody_connects() {
     use std::io::{Read as _, Write as _};
     let place = Place::new();
     let args = ["run", "--dut", "wait", "--listen", "127.0.0.1:0", "--connect-deadline", "1"];

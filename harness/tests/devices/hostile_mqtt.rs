@@ -163,7 +163,7 @@ fn a_bad_configuration_request_is_found(
 }
 
 #[test]
-fn whatever_knocks_at_the_http_port_does_not_stop_the_run() {
+fn whatever_connects_to_the_http_port_does_not_stop_the_run() {
     let no_length =
         b"POST /xiaozhi/ota/ HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{".to_vec();
     let (done, report) = after_requests(&[

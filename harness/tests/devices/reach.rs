@@ -132,9 +132,9 @@ fn the_file_says_where_to_listen_and_the_command_line_wins(#[case] transport: &s
 fn a_stranger_is_neither_taken_for_the_board_nor_held_against_it(#[case] transport: &'static str) {
     let place = Place::new();
     let (say, heard) = std::sync::mpsc::channel();
-    let mut knocked = false;
+    let mut connected_once = false;
     let at_boot = move |url: &str| {
-        if !std::mem::replace(&mut knocked, true) {
+        if !std::mem::replace(&mut connected_once, true) {
             say.send(accepted(url, transport)).unwrap();
         }
     };

@@ -129,12 +129,12 @@ fn what_is_left_breaks_only_what_the_whole_did() {
 #[case::that_fails_alike("exec:'{}' --mutant id-int32-saturated", true)]
 #[case::that_is_all_right("exec:'{}'", false)]
 #[case::that_does_not_start("exec:exit 1", false)]
-fn a_failure_is_made_small_on_a_twin(#[case] twin: &str, #[case] shows: bool) {
+fn a_failure_is_made_small_on_a_surrogate(#[case] surrogate: &str, #[case] shows: bool) {
     let place = Place::new();
     let native = native().display().to_string();
     let target = "exec:'{}' --mutant id-int32-saturated".replace("{}", &native);
-    let twin = twin.replace("{}", &native);
-    let file = format!("name = \"board\"\ntarget = \"{target}\"\ntwin = \"{twin}\"\n");
+    let surrogate = surrogate.replace("{}", &native);
+    let file = format!("name = \"board\"\ntarget = \"{target}\"\nsurrogate = \"{surrogate}\"\n");
     place.write("board.toml", &file);
     let run = ["run", "--dut", "board.toml", "--seed", "1"];
     let run = run.iter().chain(&["--only", "properties/ids"]);
@@ -147,30 +147,30 @@ fn a_failure_is_made_small_on_a_twin(#[case] twin: &str, #[case] shows: bool) {
     assert_eq!(failure["requirements"][0], "ids.echo", "{failure:#}");
     assert_eq!(failure["to"], 1, "{failure:#}");
     if shows {
-        let (all, there) = (failure["steps"].as_u64(), failure["on_twin"].as_u64());
+        let (all, there) = (failure["steps"].as_u64(), failure["on_surrogate"].as_u64());
         assert_eq!(all, there.map(|there| there + 1), "{failure:#}");
         done.prints(&[" of them on the"]);
     } else {
         assert!(failure["steps"].as_u64() > Some(1), "{failure:#}");
-        assert!(failure.get("on_twin").is_none(), "{failure:#}");
+        assert!(failure.get("on_surrogate").is_none(), "{failure:#}");
     }
-    // The twin's own exchanges are no part of the transcript.
+    // The surrogate's own exchanges are no part of the transcript.
     let ids = place.read("target/mcp-hil/latest/transcripts/properties.ids.jsonl");
     let trials = ids.matches(r#""part":"trial""#).count() as u64;
     let steps = failures(found).iter().map(|one| {
         let steps = |name: &str| one[name].as_u64().unwrap_or(0);
-        // What the twin does not show is tried once more on the device before it is made smaller there.
-        steps("steps") - steps("on_twin") + u64::from(one.get("on_twin").is_none())
+        // What the surrogate does not show is tried once more on the device before it is made smaller there.
+        steps("steps") - steps("on_surrogate") + u64::from(one.get("on_surrogate").is_none())
     });
     assert_eq!(trials, steps.sum::<u64>(), "{found:#}");
 }
 
 #[test]
-fn a_twin_is_a_device_that_can_be_started() {
+fn a_surrogate_is_a_device_that_can_be_started() {
     let place = Place::new();
-    place.write("board.toml", "name = \"b\"\ntarget = \"wait\"\ntwin = \"wait\"\n");
+    place.write("board.toml", "name = \"b\"\ntarget = \"wait\"\nsurrogate = \"wait\"\n");
     let run = ["run", "--dut", "board.toml"];
-    place.hil(run).end().exits(2).says(&["`twin = \"wait\"`", "hint: "]);
+    place.hil(run).end().exits(2).says(&["`surrogate = \"wait\"`", "hint: "]);
 }
 
 #[test]

@@ -115,6 +115,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "mute-untold": "The status has no member muted, and shows the level of a muted speaker."
+        => defect().on_answer(|cause, payload, hands| {
+            let level = hands.device.board().speaker.volume;
+            if cause.tool() == STATUS {
+                edit_text(payload, |status| status["audio_speaker"] = json!({"volume": level}));
+            }
+            Flow::Pass
+        });
     "mute-ignored": "mute is answered but has no effect."
         => after(MUTE, |speaker, before, _| *speaker = before.clone());
     "unmute-to-default": "unmute sets the level that the device had when it was new."

@@ -50,7 +50,8 @@ pub struct DutFile {
     pub baseline: Option<PathBuf>,
     /// What most likely fails in the same way and costs less: a target that the harness starts on this
     /// host. Failures are made small there, and the outcome is tried on the device itself.
-    pub twin: Option<String>,
+    #[serde(alias = "twin")]
+    pub surrogate: Option<String>,
     /// What may stand in for a board that is not attached: `true` for whatever `--dut auto` tries after
     /// boards (an empty list here), or kinds such as `["qemu-esp", "native"]`, in this order. `--fallback`
     /// overrides it.

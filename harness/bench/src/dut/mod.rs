@@ -176,10 +176,10 @@ impl Dut {
                 let named = |refusal: UserError| refusal.about(format!("`{spec}`"));
                 Self::parse_target(&file.target, &asked).map_err(named)?
             };
-            let twin = file.twin.as_deref().map(Self::parse_twin).transpose()?;
+            let surrogate = file.surrogate.as_deref().map(Self::parse_surrogate).transpose()?;
             return Ok(Self {
                 name: file.name.clone(),
-                surrogate: twin.map(Box::new),
+                surrogate: surrogate.map(Box::new),
                 file: Some(file),
                 ..dut
             });
@@ -197,14 +197,14 @@ impl Dut {
         Self::find(spec, &asked)
     }
 
-    fn parse_twin(spec: &str) -> Result<Self, UserError> {
-        let twin = Self::parse_target(spec, &Asked::default())?;
-        match twin.how {
+    fn parse_surrogate(spec: &str) -> Result<Self, UserError> {
+        let surrogate = Self::parse_target(spec, &Asked::default())?;
+        match surrogate.how {
             How::Wait => Err(UserError::usage(
-                "`twin = \"wait\"`: expected a device that the harness can start",
+                "`surrogate = \"wait\"`: expected a device that the harness can start",
                 "name the reference device, `native`, or a program, `exec:<command>`",
             )),
-            _ => Ok(twin),
+            _ => Ok(surrogate),
         }
     }
 

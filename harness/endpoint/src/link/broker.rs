@@ -6,9 +6,9 @@ use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use super::{LinkLost, SEND_DEADLINE};
 
-/// The ids of the requests that a device is knocked at with: the last of those that the harness keeps for
+/// The ids of the requests that a device is probed with: the last of those that the harness keeps for
 /// itself, which it never counts up to.
-pub(crate) const KNOCK_IDS: std::ops::Range<u32> = 899_900..900_000;
+pub(crate) const PROBE_IDS: std::ops::Range<u32> = 899_900..900_000;
 
 /// The harness' end of the two topics.
 #[derive(Debug)]
@@ -48,8 +48,8 @@ impl BrokerLink {
         }
         loop {
             match self.messages.recv().await {
-                // An answer to a knock that came late is no answer to a request of the harness.
-                Some(frame) if is_knock_answer(&frame) => {}
+                // An answer to a probe that came late is no answer to a request of the harness.
+                Some(frame) if answers_probe(&frame) => {}
                 Some(frame) => return Ok(frame),
                 None => return Err(LinkLost::Broker("the connection ended".to_owned())),
             }
@@ -74,13 +74,13 @@ impl Drop for Pump {
     }
 }
 
-/// Whether a message answers a knock.
-pub(crate) fn is_knock_answer(frame: &Frame) -> bool {
+/// Whether a message answers a probe.
+pub(crate) fn answers_probe(frame: &Frame) -> bool {
     let Frame::Text(text) = frame else {
         return false;
     };
     serde_json::from_str::<serde_json::Value>(text)
         .ok()
         .and_then(|message| message.pointer("/payload/id")?.as_u64())
-        .is_some_and(|id| u32::try_from(id).is_ok_and(|id| KNOCK_IDS.contains(&id)))
+        .is_some_and(|id| u32::try_from(id).is_ok_and(|id| PROBE_IDS.contains(&id)))
 }

@@ -197,8 +197,8 @@ impl Bench {
         loop {
             tokio::select! {
                 () = show.nobody_reads() => return,
-                accepted = accept(&mut self.websocket) => self.knocked(Transport::WebSocket, accepted),
-                accepted = accept(&mut self.mqtt) => self.knocked(Transport::Mqtt, accepted),
+                accepted = accept(&mut self.websocket) => self.accepted_link(Transport::WebSocket, accepted),
+                accepted = accept(&mut self.mqtt) => self.accepted_link(Transport::Mqtt, accepted),
                 exchange = self.http.next() => self.requested(&exchange),
                 line = line_of(&mut typed) => self.typed(&line),
                 _ = tick.tick() => self.tell_of_refused(),
@@ -207,7 +207,7 @@ impl Bench {
         }
     }
 
-    fn knocked(&mut self, transport: Transport, accepted: Accepted) {
+    fn accepted_link(&mut self, transport: Transport, accepted: Accepted) {
         match accepted {
             Accepted::Link(link) => self.connected(transport, *link),
             // Who it was stands in the list.

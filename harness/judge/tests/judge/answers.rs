@@ -394,14 +394,14 @@ fn a_refusal_that_cannot_be_read_is_told_of_once(
     assert_eq!(found_with(requirement, &step, &lines), broken);
 }
 
-/// A variation is held to what its plain twin got, and to nothing where that got nothing.
+/// A variation is held to what its plain form got, and to nothing where that got nothing.
 #[rstest]
 #[case::alike(Some("\"result\":{}"), "\"result\":{}", &[])]
 #[case::both_refused(Some("\"error\":{\"code\":-1,\"message\":\"m\"}"), "\"result\":{\"isError\":true}", &[])]
 #[case::refused_now(Some("\"result\":{}"), "\"error\":{\"code\":-1,\"message\":\"m\"}", &["b/b jsonrpc.escapes"])]
 #[case::done_now(Some("\"error\":{\"code\":-1,\"message\":\"m\"}"), "\"result\":{}", &["b/b jsonrpc.escapes"])]
 #[case::plain_ignored(None, "\"result\":{}", &[])]
-fn a_variation_is_judged_by_its_plain_twin(
+fn a_variation_is_judged_by_its_plain_form(
     #[case] plain: Option<&str>,
     #[case] varied: &str,
     #[case] findings: &[&str],

@@ -128,7 +128,7 @@ impl Plan {
             dut,
             listening: Listening::on_this_host(),
             token: Some(self.configured_token.clone()),
-            folder: self.folder.join("twin"),
+            folder: self.folder.join("surrogate"),
             ..self.clone()
         };
         (plan.limit, plan.time_budget, plan.retries) = (None, None, 0);

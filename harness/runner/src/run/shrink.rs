@@ -140,8 +140,9 @@ impl DutRun<'_, '_> {
         let again = draw.is_some().then(|| {
             Draw::new(property_case.property, property_case.context, self.plan.seed, failure.input)
         });
-        let (small, on_twin) = self.by_twin(session, property_case, search, again, &smallest).await;
-        failure.on_twin = on_twin;
+        let (small, on_surrogate) =
+            self.by_surrogate(session, property_case, search, again, &smallest).await;
+        failure.on_surrogate = on_surrogate;
         if let Some((case, cut_short)) = small {
             smallest = case;
             failure.to = smallest.exchanges();
@@ -170,13 +171,13 @@ impl DutRun<'_, '_> {
                 Tried::Not(why) => failure.cut_short = Some(why.to_owned()),
             }
         }
-        failure.steps = search.steps + on_twin;
+        failure.steps = search.steps + on_surrogate;
         smallest
     }
 
     /// Makes an input small on the surrogate, and tries the outcome on the device itself. Gives it where that
     /// shows the failure, with why there may be a smaller one; and how many inputs were tried on the surrogate.
-    async fn by_twin(
+    async fn by_surrogate(
         &mut self,
         session: &mut Session,
         property_case: &mut PropertyCase<'_>,
@@ -185,7 +186,7 @@ impl DutRun<'_, '_> {
         case: &Case,
     ) -> (Option<(Case, Option<&'static str>)>, u32) {
         let mut there = search.clone();
-        let Some(shrunk) = self.on_twin(property_case, &mut there, draw, case).await else {
+        let Some(shrunk) = self.on_surrogate(property_case, &mut there, draw, case).await else {
             return (None, 0);
         };
         // What was tried there took time of its own.

@@ -116,7 +116,7 @@ impl<'a, 'r> Surrogate<'a, 'r> {
 
 impl DutRun<'_, '_> {
     /// Makes an input smaller on the surrogate, where there is one that can be used.
-    pub(super) async fn on_twin(
+    pub(super) async fn on_surrogate(
         &mut self,
         property_case: &PropertyCase<'_>,
         search: &mut Search,
@@ -127,7 +127,7 @@ impl DutRun<'_, '_> {
         let began = Instant::now();
         if let Some(why) = surrogate.start().await {
             let text = format!(
-                "failures are shrunk on the device itself, not on its substitute (`twin`): {why}"
+                "failures are shrunk on the device itself, not on its substitute (`surrogate`): {why}"
             );
             self.reporters.event(&Event::Notice { text });
         }

@@ -118,7 +118,7 @@ fn console(lines: &[&str]) -> String {
     }
 }
 
-/// Who knocked, and was not let in or spoke another protocol: it may have been the device. Each reason with how often
+/// Who connected, and was not let in or spoke another protocol: it may have been the device. Each reason with how often
 /// it was told.
 fn refusals(session: &mut Session) -> Vec<(String, usize)> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
