@@ -429,7 +429,7 @@ pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
 pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
     static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
         let words = "(?i)too many (tool )?(calls|requests|messages|commands)|rate.?limit|throttl\
-            |too (quickly|often|frequent)|slow down|频繁";
+            |too (quickly|often|frequent)|slow down|频繁|过快|太快|限流";
         Regex::new(words).expect("a constant pattern")
     });
     refuses_with(payload, &LIMIT)
@@ -446,11 +446,14 @@ fn refuses_with(payload: &Map<String, Value>, words: &Regex) -> bool {
     said.is_some_and(|said| words.is_match(said)) || texts.any(|text| words.is_match(text))
 }
 
+/// How devices say that they have no room, in the languages of their makers and their users.
+const BUSY: &str = "(?i)\\bbusy\\b|try again|memory|忙|稍后|稍候|重试|内存|ビジー|後で|바쁘|바쁩|나중에|занят|позже|beschäftigt|später\
+    |occupé|réessa|ocupad|zajęt|spróbuj";
+
 /// Whether an answer says that the device has no room for another message beside those in flight: under a code of its own
 /// (JSON-RPC 2.0, section 5.1), or in words.
 pub(crate) fn has_no_room(payload: &Map<String, Value>) -> bool {
-    static WORDS: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"(?i)\bbusy\b|try again|memory").expect("a constant pattern"));
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(BUSY).expect("a constant pattern"));
     super::answer::is_servers_own(payload) || is_limited(payload) || refuses_with(payload, &WORDS)
 }
 

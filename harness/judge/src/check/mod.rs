@@ -191,7 +191,7 @@ pub struct Judge {
     last_owed: Option<Owes>,
     /// Types of messages that the device sends without being asked.
     kinds: BTreeSet<String>,
-    /// A batch was sent in this case.
+    /// A batch was sent. Its answers may come when the next case has begun.
     batch_sent: bool,
     /// The answer that is due to the latest request of the device.
     reply: Option<Value>,
@@ -218,7 +218,6 @@ impl Judge {
         self.log = CaseLog::default();
         self.first_attempt = None;
         self.last_owed = None;
-        self.batch_sent = false;
         self.trouble = None;
         self.console.begin_case();
     }
@@ -348,6 +347,11 @@ impl Judge {
     /// What is owed for the frame that was sent last.
     pub fn duty(&self) -> &Duty {
         &self.duty
+    }
+
+    /// Whether the pong to a ping between fragments has not come yet.
+    pub fn waits_for_pong(&self) -> bool {
+        self.ping_between.is_some()
     }
 
     /// The answer that a backend owes to the request of the device that was seen last.

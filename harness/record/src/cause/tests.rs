@@ -147,10 +147,8 @@ fn sent(message: &str, finding: Finding) -> Finding {
     Finding { sent: Some(message.into()), ..finding }
 }
 
-const SET: &str =
-    r#"{"id":7,"method":"tools/call","params":{"name":"set","arguments":{"n":-1}}}"#;
-const READ: &str =
-    r#"{"id":8,"method":"tools/call","params":{"name":"self.get_device_status"}}"#;
+const SET: &str = r#"{"id":7,"method":"tools/call","params":{"name":"set","arguments":{"n":-1}}}"#;
+const READ: &str = r#"{"id":8,"method":"tools/call","params":{"name":"self.get_device_status"}}"#;
 
 #[test]
 fn one_kind_of_request_that_fails_alike_is_one_cause_in_all_areas() {
@@ -176,9 +174,8 @@ fn one_kind_of_request_that_fails_alike_is_one_cause_in_all_areas() {
 
 #[test]
 fn a_setting_that_is_read_after_a_failure_is_no_second_one() {
-    let reading = |seq| {
-        sent(READ, Finding { expected: "/json/n 5".into(), ..finding("volume.set", seq) })
-    };
+    let reading =
+        |seq| sent(READ, Finding { expected: "/json/n 5".into(), ..finding("volume.set", seq) });
     let first = sent(SET, finding("arguments.range", 4));
     assert_eq!(told(&[case("a/b", vec![first.clone(), reading(6)])]).len(), 1);
     assert_eq!(told(&[case("a/b", vec![reading(2), first])]).len(), 2);
@@ -234,9 +231,8 @@ fn a_device_that_needs_vision_is_told_by_that() {
 fn a_setting_that_never_changes_is_a_cause_beside_what_was_wrong_before_it_was_read() {
     let reading =
         |slug, seq| sent(READ, Finding { expected: "/json/n 5".into(), ..finding(slug, seq) });
-    let refused = || {
-        sent(SET, Finding { expected: "a refusal".into(), ..finding("volume.out-of-range", 4) })
-    };
+    let refused =
+        || sent(SET, Finding { expected: "a refusal".into(), ..finding("volume.out-of-range", 4) });
     let cases = [
         case("a/b", vec![refused(), reading("volume.out-of-range", 6)]),
         case("c/d", vec![refused(), reading("volume.out-of-range", 6)]),
@@ -333,14 +329,11 @@ fn a_call_of_no_tool_is_told_before_one_of_a_name_that_is_none() {
 
 #[test]
 fn ids_that_are_mixed_up_come_before_a_header_and_an_envelope_explains_a_hello() {
-    let cases = [case(
-        "a/b",
-        vec![finding("hello.header-protocol-version", 1), finding("ids.echo", 9)],
-    )];
+    let cases =
+        [case("a/b", vec![finding("hello.header-protocol-version", 1), finding("ids.echo", 9)])];
     let slugs: Vec<String> = told(&cases).into_iter().map(|(slug, ..)| slug).collect();
     assert_eq!(slugs, ["ids.echo", "hello.header-protocol-version"]);
-    let cases =
-        [case("a/b", vec![finding("hello.first", 1), finding("envelope.type-string", 9)])];
+    let cases = [case("a/b", vec![finding("hello.first", 1), finding("envelope.type-string", 9)])];
     assert_eq!(told(&cases), [of("envelope.type-string", &["hello.first"], &["a/b"])]);
 }
 
