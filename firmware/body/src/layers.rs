@@ -68,6 +68,9 @@ impl Defect {
                 talks_on: self.link.talks_on || inner.link.talks_on,
                 hostless: self.link.hostless || inner.link.hostless,
                 pathless: self.link.pathless || inner.link.pathless,
+                unfinished: self.link.unfinished || inner.link.unfinished,
+                forgets_rest: self.link.forgets_rest || inner.link.forgets_rest,
+                keeps_pieces: self.link.keeps_pieces || inner.link.keeps_pieces,
             },
             boot_ms: self.boot_ms + inner.boot_ms,
         }

@@ -174,6 +174,12 @@ pub struct LinkOptions {
     pub hostless: bool,
     /// Ask for `/`, whatever the URL says.
     pub pathless: bool,
+    /// Open the handshake with POST, and leave out the empty line behind the headers.
+    pub unfinished: bool,
+    /// Lose what comes in one piece with the response to the handshake.
+    pub forgets_rest: bool,
+    /// Put the pieces of a message that the connection before has cut off before the first message.
+    pub keeps_pieces: bool,
 }
 
 /// Sees the bytes of a packet on its way to the broker and its number on the connection, CONNECT

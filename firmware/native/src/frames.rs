@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use reference_body::LinkOptions;
 
@@ -25,14 +25,20 @@ const LONGEST_CONTROL: u64 = 125;
 /// How many bytes are missing of the frame with which the last connection ended.
 static CUT_OFF: AtomicU64 = AtomicU64::new(0);
 
+/// Whether the last connection ended between the fragments of a message.
+static CUT_APART: AtomicBool = AtomicBool::new(false);
+
+/// What the response to a handshake ends with.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
 /// The stream under the WebSocket library.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
     tcp: TcpStream,
     /// What is wrong with the frames that are sent; nothing until the handshake is over.
     options: LinkOptions,
-    /// Whether the handshake, which is still to come, has no header Host.
-    hostless: bool,
+    /// What is wrong with the handshake, as long as that goes on.
+    opening: Option<LinkOptions>,
     incoming: Option<Watch>,
     /// Bytes that are taken for the rest of a frame.
     skip: u64,
@@ -73,9 +79,10 @@ struct Watch {
 }
 
 impl FrameStream {
-    /// The handshake comes first, with the header Host or without.
-    pub(crate) fn new(tcp: TcpStream, hostless: bool) -> Self {
-        FrameStream { tcp, hostless, options: LinkOptions::default(), incoming: None, skip: 0 }
+    /// The handshake comes first, with these defects.
+    pub(crate) fn new(tcp: TcpStream, options: LinkOptions) -> Self {
+        let opening = Some(options);
+        FrameStream { tcp, opening, options: LinkOptions::default(), incoming: None, skip: 0 }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -85,6 +92,7 @@ impl FrameStream {
     /// From now on, which must be after the handshake, frames are sent with these defects.
     pub(crate) fn send_with(&mut self, options: LinkOptions) {
         self.options = options;
+        self.opening = None;
         if options.keeps_rest {
             self.skip = CUT_OFF.swap(0, Ordering::Relaxed);
         }
@@ -94,6 +102,11 @@ impl FrameStream {
     /// [`FrameStream::next_arrival`] tells about every data message.
     pub(crate) fn watch_fragments(&mut self) {
         self.incoming = Some(Watch::default());
+    }
+
+    /// Whether pieces of a message are left of the connection before.
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.options.keeps_pieces && CUT_APART.swap(false, Ordering::Relaxed)
     }
 
     /// How the data message that the library returned just now came.
@@ -235,6 +248,11 @@ impl Drop for FrameStream {
         if let Some(watch) = self.incoming.as_ref().filter(|_| self.options.keeps_rest) {
             CUT_OFF.store(watch.payload_left, Ordering::Relaxed);
         }
+        if let Some(watch) = self.incoming.as_ref().filter(|_| self.options.keeps_pieces) {
+            // A piece that has begun is one, too, and may be the last.
+            let is_apart = watch.in_fragments || watch.payload_left > 0;
+            CUT_APART.store(is_apart, Ordering::Relaxed);
+        }
     }
 }
 
@@ -250,6 +268,11 @@ impl Read for FrameStream {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
         }
+        if self.opening.is_some_and(|options| options.forgets_rest)
+            && let Some(end) = buffer[..count].windows(HEAD_END.len()).position(|at| at == HEAD_END)
+        {
+            return Ok(end + HEAD_END.len());
+        }
         if let Some(watch) = &mut self.incoming {
             watch.feed(&buffer[..count]);
         }
@@ -259,11 +282,19 @@ impl Read for FrameStream {
 
 impl Write for FrameStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if std::mem::take(&mut self.hostless) {
+        if let Some(opening) = self.opening.filter(|it| it.hostless || it.unfinished) {
             // The library hands over the whole request.
             let request = String::from_utf8_lossy(bytes);
-            let rest = request.split_inclusive("\r\n").filter(|line| !line.starts_with("Host:"));
-            self.tcp.write_all(rest.collect::<String>().as_bytes())?;
+            let lost = |line: &&str| {
+                opening.hostless && line.starts_with("Host:")
+                    || opening.unfinished && line.trim_end().is_empty()
+            };
+            let rest = request.split_inclusive("\r\n").filter(|line| !lost(line));
+            let mut request: String = rest.collect();
+            if opening.unfinished {
+                request = request.replacen("GET", "POST", 1);
+            }
+            self.tcp.write_all(request.as_bytes())?;
             return Ok(bytes.len());
         }
         let options = self.options;

@@ -33,6 +33,8 @@ pub(crate) struct Link {
     socket: WebSocket<FrameStream>,
     /// What is wrong below the messages.
     options: LinkOptions,
+    /// Pieces of a message are left that stand before the next one.
+    has_pieces: bool,
     /// The server has said goodbye, and the connection is left as it is.
     forsaken: bool,
 }
@@ -64,7 +66,7 @@ impl Link {
             .write_buffer_size(BUFFER)
             .max_frame_size(Some(LARGEST_MESSAGE))
             .max_message_size(Some(LARGEST_MESSAGE));
-        let stream = FrameStream::new(tcp, options.hostless);
+        let stream = FrameStream::new(tcp, options);
         let handshake = client_with_config(request, stream, Some(config));
         let (mut socket, _) = handshake.map_err(|error| match error {
             HandshakeError::Failure(tungstenite::Error::Io(error)) => system_code(&error),
@@ -72,10 +74,12 @@ impl Link {
         })?;
         socket.get_mut().send_with(options);
         let watches = options.watch_fragments || options.loses_pinged || options.drop_inner_pongs;
-        if watches || options.loses_emptied || options.loses_split || options.keeps_rest {
+        let keeps = options.keeps_rest || options.keeps_pieces;
+        if watches || options.loses_emptied || options.loses_split || keeps {
             socket.get_mut().watch_fragments();
         }
-        Ok(Link { socket, options, forsaken: false })
+        let has_pieces = socket.get_ref().has_pieces();
+        Ok(Link { socket, options, has_pieces, forsaken: false })
     }
 
     /// Waits for the next event, `timeout` at most.
@@ -102,6 +106,9 @@ impl Link {
                 let mut copy = String::new();
                 if copy.try_reserve_exact(text.len()).is_err() {
                     return self.refuse(text.len());
+                }
+                if std::mem::take(&mut self.has_pieces) {
+                    copy.push('{');
                 }
                 copy.push_str(&text);
                 Event::Text { text: copy, fragmented }

@@ -15,7 +15,7 @@ use crate::capability::Facts;
 use crate::transport::Transport;
 use crate::wire::Frame;
 
-pub use audio::{AudioCounter, AudioSeen};
+pub use audio::{ALIKE, AudioCounter, AudioSeen};
 pub use http::{HttpEndpoint, HttpExchange, Upload};
 
 /// The case under which the connection is made and the device gets known.

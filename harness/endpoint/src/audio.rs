@@ -14,7 +14,7 @@ use ctr::{
     cipher::{KeyIvInit as _, StreamCipher as _},
 };
 use mcp_hil_core::{
-    transcript::{AudioCounter, AudioSeen},
+    transcript::{ALIKE, AudioCounter, AudioSeen},
     wire::{AUDIO_HEADER_BYTES, to_hex},
 };
 use serde_json::{Value, json};
@@ -33,6 +33,9 @@ const STARTS_BYTES: usize = 8;
 
 /// How long packets of the channel before may come: they were on their way.
 const STRAGGLERS: Duration = Duration::from_millis(200);
+
+/// Most keys of earlier channels that are remembered.
+const MAX_EARLIER: usize = 16;
 
 /// Length of the random bytes that make key and stream id of a channel.
 const RANDOM_BYTES: usize = 20;
@@ -79,9 +82,15 @@ impl AudioSink {
     /// Begins a channel with a key of its own; the counters begin anew.
     pub fn renew(&self, random: [u8; RANDOM_BYTES]) {
         let mut channel = self.channel();
-        let before = channel.nonce;
-        *channel = Channel::new(random);
-        channel.before = Some((before, Instant::now()));
+        let mut earlier = std::mem::take(&mut channel.earlier);
+        if earlier.len() == MAX_EARLIER {
+            // The first one may have been kept by mistake for ever.
+            earlier.remove(1);
+        }
+        earlier.iter_mut().for_each(|one| one.start = None);
+        earlier.push(Earlier { key: channel.key, start: None });
+        let before = Some((channel.nonce, Instant::now()));
+        *channel = Channel { before, earlier, ..Channel::new(random) };
         self.count.send_replace(0);
     }
 
@@ -107,6 +116,7 @@ impl AudioSink {
         AudioSeen {
             idle_ms: idle.map(|idle| u64::try_from(idle).unwrap_or(u64::MAX)),
             starts: channel.starts(),
+            old_key: channel.old_key(),
             ..channel.counter.seen.clone()
         }
     }
@@ -134,12 +144,22 @@ struct Channel {
     nonce: [u8; AUDIO_HEADER_BYTES],
     /// The nonce of the channel before, and when it ended.
     before: Option<([u8; AUDIO_HEADER_BYTES], Instant)>,
+    /// The keys of earlier channels.
+    earlier: Vec<Earlier>,
     /// Who sent the first good packet; what others send is not the device's.
     peer: Option<SocketAddr>,
     counter: AudioCounter,
     last: Option<Instant>,
     /// Header and first audio bytes of the last good packet.
     start: Option<([u8; AUDIO_HEADER_BYTES], Vec<u8>)>,
+}
+
+/// The key of an earlier channel.
+struct Earlier {
+    key: [u8; 16],
+    /// The first byte of the audio of all packets of this channel, decrypted with that key, and how many there were; none
+    /// once another byte has come.
+    start: Option<(u8, u64)>,
 }
 
 /// Without the key.
@@ -159,6 +179,7 @@ impl Channel {
             key,
             nonce,
             before: None,
+            earlier: Vec::new(),
             peer: None,
             counter: AudioCounter::default(),
             last: None,
@@ -178,6 +199,7 @@ impl Channel {
             return;
         }
         self.peer = Some(from);
+        self.try_earlier_keys(datagram);
         if let Some((header, audio)) = datagram.split_first_chunk() {
             let (kept, start) = self.start.get_or_insert_default();
             *kept = *header;
@@ -190,6 +212,33 @@ impl Channel {
         self.before.is_some_and(|(nonce, ended)| {
             ended.elapsed() < STRAGGLERS && datagram.get(4..8) == Some(&nonce[4..8])
         })
+    }
+
+    /// Decrypts the beginning of a good packet with the keys of earlier channels. Of packets with the same number the
+    /// beginnings may be the same.
+    fn try_earlier_keys(&mut self, datagram: &[u8]) {
+        let is_first = self.counter.seen.packets == 1;
+        let is_in_order = self.counter.seen.first_disorder.is_none();
+        let Some((header, [first, ..])) = datagram.split_first_chunk() else { return };
+        for Earlier { key, start } in &mut self.earlier {
+            let mut byte = [*first];
+            decrypt(key, header, &mut byte);
+            let [byte] = byte;
+            *start = match *start {
+                None if is_first => Some((byte, 1)),
+                Some((same, alike)) if same == byte && is_in_order => Some((same, alike + 1)),
+                _ => None,
+            };
+        }
+    }
+
+    /// What shows that the key of an earlier channel is still in use.
+    fn old_key(&self) -> Option<String> {
+        let mut starts = self.earlier.iter().filter_map(|one| one.start);
+        let (same, alike) = starts.find(|(_, alike)| *alike >= ALIKE)?;
+        Some(format!(
+            "{same:02x} first in the audio of all {alike} packets, decrypted with the key of an earlier hello"
+        ))
     }
 
     fn starts(&self) -> Option<String> {
@@ -252,6 +301,25 @@ mod tests {
             to_hex(&text),
             "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
         );
+    }
+
+    #[test]
+    fn the_key_of_the_channel_before_shows_where_it_is_still_used() {
+        let from: SocketAddr = "127.0.0.1:9".parse().unwrap();
+        let [old, new] = [[1; RANDOM_BYTES], [2; RANDOM_BYTES]].map(Channel::new);
+        for (key, shows) in [(old.key, true), (new.key, false)] {
+            let mut channel = Channel::new([2; RANDOM_BYTES]);
+            channel.earlier = [[7; 16], old.key].map(|key| Earlier { key, start: None }).into();
+            for sequence in 1..=8 {
+                assert_eq!(channel.old_key(), None);
+                let header = [1, 0, 0, 1, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, sequence];
+                let mut audio = [0x58];
+                decrypt(&key, &header, &mut audio);
+                channel.take(&[&header[..], &audio].concat(), from);
+            }
+            assert_eq!(channel.counter.seen.first_bad, None);
+            assert_eq!(channel.old_key().is_some_and(|told| told.starts_with("58 ")), shows);
+        }
     }
 
     #[test]

@@ -105,6 +105,14 @@ impl Endpoint {
         }
     }
 
+    /// Over WebSocket, sends a ping in one piece with the response to the next handshake.
+    pub fn ping_next(&self) {
+        match self {
+            Self::WebSocket(endpoint) => endpoint.ping_next(),
+            Self::Mqtt(_) | Self::Broker(_) => {}
+        }
+    }
+
     /// Completed connections that were not accepted yet.
     pub fn waiting(&mut self) -> usize {
         match self {

@@ -22,6 +22,7 @@ mod link;
 mod mqtt;
 mod serving;
 mod tls;
+mod unfinished;
 mod websocket;
 
 pub use accepted::Accepted;

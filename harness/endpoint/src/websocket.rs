@@ -1,10 +1,16 @@
 //! The WebSocket endpoint: takes connections on any path, with the right token where one is wanted.
 
 use std::net::SocketAddr;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use std::time::Duration;
 
 use mcp_hil_core::limits::MAX_MESSAGE_BYTES;
 use mcp_hil_core::wire::WEBSOCKET_PATH;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_tungstenite::{
     WebSocketStream, accept_hdr_async_with_config,
     tungstenite::{
@@ -12,11 +18,11 @@ use tokio_tungstenite::{
         error::ProtocolError,
         handshake::server::{ErrorResponse, Request, Response},
         http::StatusCode,
-        protocol::WebSocketConfig,
+        protocol::{WebSocketConfig, frame::Frame as WsFrame},
     },
 };
 
-use crate::acceptor::{Acceptor, Rejection};
+use crate::acceptor::{Acceptor, HANDSHAKE_DEADLINE, Rejection};
 use crate::error::EndpointError;
 use crate::guard::Guard;
 use crate::headers::headers_by_name;
@@ -24,10 +30,17 @@ use crate::link::tap::Tap;
 use crate::link::websocket::WebSocketLink;
 use crate::link::{Handshake, Link, Wire};
 use crate::tls::begins_tls;
+use crate::unfinished::{breach, what_came};
 
 /// Size of the read buffer of a connection. It is cleared before each read, so that a larger one
 /// makes small messages slower.
 const READ_BUFFER_BYTES: usize = 16 * 1024;
+
+/// How long a handshake may take: a moment less than until the acceptor gives it up, which knows nothing of what came.
+const OWN_DEADLINE: Duration = HANDSHAKE_DEADLINE.saturating_sub(Duration::from_millis(100));
+
+/// The data of a ping that comes directly behind the response to a handshake.
+const FIRST_PING: &[u8] = b"behind-101";
 
 /// Headers that only who wants a WebSocket sends.
 const UPGRADING: [&str; 3] = ["upgrade", "sec-websocket-key", "sec-websocket-version"];
@@ -40,6 +53,8 @@ const SPEAKS_TLS: &str = "it speaks TLS, as for an address that begins with `wss
 #[derive(Debug)]
 pub struct WebSocketEndpoint {
     acceptor: Acceptor,
+    /// Whether a ping comes directly behind the response to the next handshake.
+    pings_next: Arc<AtomicBool>,
 }
 
 impl WebSocketEndpoint {
@@ -49,10 +64,12 @@ impl WebSocketEndpoint {
     /// # Errors
     /// The address is in use, not permitted or not of this machine.
     pub(super) async fn bind(address: SocketAddr, guard: Guard) -> Result<Self, EndpointError> {
+        let pings_next = Arc::new(AtomicBool::new(false));
+        let pings = pings_next.clone();
         let acceptor = Acceptor::bind(address, "WebSocket handshake", move |stream, peer| {
-            handshake(stream, peer, guard.clone())
+            handshake(stream, peer, guard.clone(), pings.clone())
         });
-        Ok(Self { acceptor: acceptor.await? })
+        Ok(Self { acceptor: acceptor.await?, pings_next })
     }
 
     /// The URL that a device is told to dial.
@@ -64,6 +81,11 @@ impl WebSocketEndpoint {
         &mut self.acceptor
     }
 
+    /// Sends a ping in one piece with the response to the next handshake.
+    pub(super) fn ping_next(&self) {
+        self.pings_next.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn address(&self) -> SocketAddr {
         self.acceptor.address()
     }
@@ -73,7 +95,12 @@ impl WebSocketEndpoint {
     }
 }
 
-async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<Link, Rejection> {
+async fn handshake(
+    stream: TcpStream,
+    peer: SocketAddr,
+    guard: Guard,
+    pings_next: Arc<AtomicBool>,
+) -> Result<Link, Rejection> {
     stream.set_nodelay(true).map_err(|error| Rejection::other(format!("TCP_NODELAY: {error}")))?;
     let (mut seen, mut refused) = (None, None);
     #[expect(clippy::result_large_err, reason = "the signature is tungstenite's")]
@@ -89,33 +116,70 @@ async fn handshake(stream: TcpStream, peer: SocketAddr, guard: Guard) -> Result<
         .read_buffer_size(READ_BUFFER_BYTES)
         .max_message_size(Some(MAX_MESSAGE_BYTES))
         .max_frame_size(Some(MAX_MESSAGE_BYTES));
-    let tap = Tap::new(stream);
+    let mut tap = Tap::new(stream);
+    tap.hold(pings_next.load(Ordering::Relaxed));
     let head = tap.head();
-    let accepted: Result<WebSocketStream<Tap<TcpStream>>, _> =
-        accept_hdr_async_with_config(tap, look, Some(config)).await;
+    let accepted =
+        timeout(OWN_DEADLINE, accept_hdr_async_with_config(tap, look, Some(config))).await;
     if let Some(why) = refused {
         return Err(Rejection::credentials(why.to_owned()));
     }
-    let mut socket = accepted.map_err(|error| {
-        let head = head.take();
-        match error {
-            _ if begins_tls(&head) => Rejection::other(SPEAKS_TLS.to_owned()),
-            WsError::Protocol(error) if is_device(&head, peer, &guard) => {
-                Rejection::handshake(error.to_string())
-            }
-            error => Rejection::other(why_refused(&error)),
+    let head = head.take();
+    let mut socket: WebSocketStream<Tap<TcpStream>> = match accepted {
+        Ok(Ok(socket)) => socket,
+        Ok(Err(error)) => return Err(why_not(error, &head, peer, &guard)),
+        Err(_) => {
+            let seconds = HANDSHAKE_DEADLINE.as_secs();
+            let how = format!("no complete WebSocket handshake within {seconds} s");
+            return Err(unfinished(&how, &head, peer, &guard));
         }
-    })?;
+    };
     socket.get_mut().start();
+    let is_pinged = socket.get_mut().send_behind(&ping()).await;
+    if is_pinged {
+        pings_next.store(false, Ordering::Relaxed);
+    }
     match seen {
         Some(handshake) => {
             let wire = Wire::WebSocket(Box::new(WebSocketLink::new(socket)));
-            Ok(Link::new(wire, handshake))
+            Ok(Link::new(wire, handshake).pinged(is_pinged.then_some(FIRST_PING)))
         }
         None => {
             let why = "the handshake ended without a request";
             Err(Rejection::other(why.to_owned()))
         }
+    }
+}
+
+/// The bytes of a ping.
+fn ping() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    let _ = WsFrame::ping(FIRST_PING).format(&mut bytes);
+    bytes
+}
+
+/// Why a connection came to nothing, with the part of a request that came.
+fn why_not(error: WsError, head: &[u8], peer: SocketAddr, guard: &Guard) -> Rejection {
+    match error {
+        _ if begins_tls(head) => Rejection::other(SPEAKS_TLS.to_owned()),
+        WsError::Protocol(ProtocolError::HandshakeIncomplete) | WsError::Io(_) => {
+            let how = "it closed before the WebSocket handshake was complete";
+            unfinished(how, head, peer, guard)
+        }
+        WsError::Protocol(error) if is_device(head, peer, guard) => {
+            Rejection::handshake(error.to_string())
+        }
+        error => Rejection::other(why_refused(&error)),
+    }
+}
+
+/// Why a handshake is refused that did not come to its end. What is merely cut off is nobody's fault that could be told.
+fn unfinished(how: &str, head: &[u8], peer: SocketAddr, guard: &Guard) -> Rejection {
+    let came = what_came(head);
+    match breach(head).filter(|_| is_device(head, peer, guard)) {
+        Some(breach) => Rejection::handshake(format!("{breach}; {how}: {came}")),
+        None => Rejection::other(format!("{how}: {came}")),
     }
 }
 
@@ -163,9 +227,6 @@ fn why_refused(error: &WsError) -> String {
         ) => format!("a plain HTTP request, not a WebSocket handshake ({error})"),
         WsError::Protocol(ProtocolError::HttparseError(_)) => {
             format!("not an HTTP request ({error})")
-        }
-        WsError::Protocol(ProtocolError::HandshakeIncomplete) => {
-            "it closed before the WebSocket handshake was complete".to_owned()
         }
         _ => error.to_string(),
     }

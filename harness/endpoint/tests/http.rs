@@ -250,6 +250,24 @@ async fn what_is_no_multipart_gets_400(
     assert!(problem.contains(why), "{problem}");
 }
 
+/// A form that has come to its end, in a body that has not.
+#[rstest]
+#[case::length(format!("Content-Length: {}\r\n", PARTS.len() + 9), PARTS.to_owned(), "9 bytes more")]
+#[case::chunk("Transfer-Encoding: chunked\r\n".to_owned(), format!("{:x}\r\n{PARTS}\r\n", PARTS.len()), "last chunk")]
+#[tokio::test]
+async fn a_body_without_an_end_gets_400(
+    #[case] framing: String,
+    #[case] body: String,
+    #[case] why: &str,
+) {
+    let mut server = server().await;
+    let head = "POST /mcp/vision/explain HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n";
+    let answer = say(&server, format!("{head}{framing}\r\n{body}").as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let problem = next(&mut server).await.problem.unwrap();
+    assert!(problem.contains(why), "{problem}");
+}
+
 #[rstest]
 #[case::garbage("\u{1}\u{2}\u{3} hello\r\n\r\n", Some(400), "not an HTTP/1.1 request")]
 #[case::half_head("POST /xiaozhi/ota/ HT", None, "ended before the request was complete")]

@@ -184,6 +184,63 @@ async fn a_connection_that_hangs_in_its_handshake_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
+async fn what_came_of_a_handshake_that_hangs_is_told() {
+    let mut endpoint = endpoint().await;
+    let mut half = TcpStream::connect(endpoint.address()).await.unwrap();
+    half.write_all(b"GET /x HTTP/1.1\r\nAuthorization: Bearer secret\r\n").await.unwrap();
+    let (_client, _) = connect_async(endpoint.url()).await.unwrap();
+    accept(&mut endpoint).await;
+    tokio::time::pause();
+    sleep(Duration::from_secs(11)).await;
+    let refused = endpoint.take_refused();
+    assert!(refused[0].contains("within 10 s: `GET /x HTTP/1.1` and 1 headers"), "{refused:?}");
+    assert!(!refused[0].contains("secret"), "{refused:?}");
+}
+
+/// A device that closes before its request is complete.
+#[rstest]
+#[case::cut("GET / HTTP/1.1", None)]
+#[case::method("POST / HTTP/1.1", Some("the method POST instead of GET; it closed"))]
+#[tokio::test]
+async fn only_what_breaks_the_rules_is_the_device_s(#[case] line: &str, #[case] why: Option<&str>) {
+    let mut endpoint = endpoint().await;
+    let mut device = TcpStream::connect(endpoint.address()).await.unwrap();
+    let head = format!("{line}\r\nUpgrade: websocket\r\nDevice-Id: aa:bb\r\n");
+    device.write_all(head.as_bytes()).await.unwrap();
+    device.shutdown().await.unwrap();
+    let _ = timeout(LATEST, device.read_to_end(&mut Vec::new())).await.unwrap();
+    // Another one that comes to its end is the marker.
+    let mut other = TcpStream::connect(endpoint.address()).await.unwrap();
+    let head = "GET / HTTP/1.0\r\nUpgrade: websocket\r\nDevice-Id: cc\r\n\r\n";
+    other.write_all(head.as_bytes()).await.unwrap();
+    let accepted = timeout(LATEST, endpoint.accept()).await.unwrap();
+    let Accepted::Refused { why: told, .. } = accepted else { panic!("{accepted:?}") };
+    assert_eq!(told.starts_with(why.unwrap_or("\0")), why.is_some(), "{told}");
+}
+
+#[tokio::test]
+async fn a_ping_comes_in_one_piece_with_the_response_once() {
+    let mut endpoint = endpoint().await;
+    endpoint.ping_next();
+    let head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    for pinged in [true, false] {
+        let mut device = TcpStream::connect(endpoint.address()).await.unwrap();
+        device.write_all(head.as_bytes()).await.unwrap();
+        let link = accept(&mut endpoint).await;
+        let mut answer = [0; 1024];
+        let length = timeout(LATEST, device.read(&mut answer)).await.unwrap().unwrap();
+        let answer = &answer[..length];
+        let end = answer.windows(4).position(|at| at == b"\r\n\r\n").unwrap() + 4;
+        assert!(answer.starts_with(b"HTTP/1.1 101 "));
+        let data = link.first_ping();
+        assert_eq!(data.is_some(), pinged);
+        let frame = data.map(|data| [&[0x89, data.len() as u8], data].concat());
+        assert_eq!(&answer[end..], frame.unwrap_or_default());
+    }
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_named() {
     let endpoint = endpoint().await;
     let error = Endpoint::websocket(endpoint.address()).await.unwrap_err();

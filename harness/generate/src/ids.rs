@@ -119,8 +119,10 @@ fn twice(steps: Vec<Step>) -> Vec<Step> {
     if again.is_empty() {
         return steps;
     }
-    let next =
-        [Step::of(Action::Disconnect { after: Vec::new(), inside: false }), steps::initialize()];
+    let next = [
+        Step::of(Action::Disconnect { after: Vec::new(), inside: false, pinged: false }),
+        steps::initialize(),
+    ];
     steps.into_iter().chain(next).chain(again).collect()
 }
 

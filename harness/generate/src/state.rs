@@ -392,7 +392,11 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             read(level, steps)
         }
         Command::Redial => {
-            steps.push(Step::of(Action::Disconnect { after: Vec::new(), inside: false }));
+            steps.push(Step::of(Action::Disconnect {
+                after: Vec::new(),
+                inside: false,
+                pinged: false,
+            }));
             steps.push(steps::initialize());
             let slug = Id::SessionStateKept;
             match level {

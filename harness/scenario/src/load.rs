@@ -251,14 +251,14 @@ fn sequences(
         let all = once.iter().cycle().take(once.len() * times).cloned().collect();
         actions.push(("burst", Action::Burst(all)));
     }
-    if let Some(RawDisconnect { after, inside }) = raw.disconnect.take() {
+    if let Some(RawDisconnect { after, inside, pinged }) = raw.disconnect.take() {
         let after = match after {
             None => Vec::new(),
             Some(after) => {
                 steps(after, "after", catalogue).map_err(|wrong| wrong.inside("disconnect"))?
             }
         };
-        actions.push(("disconnect", Action::Disconnect { after, inside }));
+        actions.push(("disconnect", Action::Disconnect { after, inside, pinged }));
     }
     match (raw.each.take(), raw.body.take()) {
         (Some(rows), Some(body)) => {

@@ -95,6 +95,8 @@ pub enum Action {
         after: Vec<Step>,
         /// Whether half a message is sent behind that.
         inside: bool,
+        /// Whether a WebSocket ping comes directly behind the response to the next handshake.
+        pinged: bool,
     },
     /// Tells the device to restart, and waits until it has connected again.
     Reboot,

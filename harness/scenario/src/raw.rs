@@ -173,6 +173,9 @@ pub(super) struct RawDisconnect {
     /// Whether half a message is sent behind that.
     #[serde(default)]
     pub(super) inside: bool,
+    /// Whether a WebSocket ping comes directly behind the response to the next handshake.
+    #[serde(default)]
+    pub(super) pinged: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -64,13 +64,16 @@ fn action(out: &mut String, action: &Action, indent: usize) {
             let _ = writeln!(out, "list: {}", present(&members));
         }
         Action::Burst(inner) => nested(out, "burst", inner),
-        Action::Disconnect { after, inside } if after.is_empty() => {
-            out.push_str(if *inside { "disconnect: {inside: true}\n" } else { "disconnect: {}\n" });
+        Action::Disconnect { after, inside, pinged } if after.is_empty() => {
+            let all = [("inside: true", *inside), ("pinged: true", *pinged)];
+            let set: Vec<&str> = all.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+            let _ = writeln!(out, "disconnect: {{{}}}", set.join(", "));
         }
-        Action::Disconnect { after, inside } => {
+        Action::Disconnect { after, inside, pinged } => {
             out.push_str("disconnect:\n");
-            if *inside {
-                let _ = writeln!(out, "{pad}  inside: true");
+            for (name, _) in [("inside", *inside), ("pinged", *pinged)].iter().filter(|(_, is)| *is)
+            {
+                let _ = writeln!(out, "{pad}  {name}: true");
             }
             out.push_str(&pad);
             out.push_str("  after:\n");
@@ -458,10 +461,11 @@ rules = ["xiaozhi"]
                 .prop_map(|(with_user_tools, cursor)| Action::List { with_user_tools, cursor }),
             1 => prop::collection::vec(any_message(), 0..3)
                 .prop_map(|all| Action::Burst(all.into_iter().map(Action::Send).map(Step::of).collect())),
-            1 => (prop::collection::vec(any_message(), 0..3), any::<bool>()).prop_map(
-                |(all, inside)| Action::Disconnect {
+            1 => (prop::collection::vec(any_message(), 0..3), any::<[bool; 2]>()).prop_map(
+                |(all, [inside, pinged])| Action::Disconnect {
                     after: all.into_iter().map(Action::Send).map(Step::of).collect(),
                     inside,
+                    pinged,
                 }
             ),
             1 => (prop::collection::vec((any_text(), any_json()), 0..3), any_message()).prop_map(

@@ -40,6 +40,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => sounds(2, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 18, 0x58, 1]);
     "framing-2-version-1": "The version 2 header of audio says version 1."
         => sounds(2, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 2, 0x58, 1]);
+    "framing-2-type-7": "The version 2 header of audio says type 7, which does not exist."
+        => sounds(2, &[0, 2, 0, 7, 0, 0, 0, 0, 0, 0, 0, 60, 0, 0, 0, 2, 0x58, 1]);
     "framing-3-bare": "In version 3 audio is sent without its header."
         => sounds(3, &[0x58, 1, 2, 3, 4, 5]);
     "framing-version-ignored":

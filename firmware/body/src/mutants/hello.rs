@@ -55,6 +55,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "handshake-upgrade-misspelt": "The handshake asks for an upgrade to `websockets`."
         => added_header("Upgrade", "websockets");
     "handshake-host-missing": "The handshake has no header Host." => link(|options| options.hostless = true);
+    "handshake-post-unfinished": "The handshake begins with POST, and the empty line behind its headers never comes."
+        => link(|options| options.unfinished = true);
     "handshake-path-lost": "The handshake asks for `/`, whatever path the URL has."
         => link(|options| options.pathless = true);
     "handshake-key-short": "The key of the handshake is 8 bytes."

@@ -163,6 +163,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.close_code = Some(1000_u16.swap_bytes()));
     "cut-frame-kept": "The beginning of a connection is taken for the rest of a frame that was cut off by the end of the one before."
         => link(|options| options.keeps_rest = true);
+    "cut-message-kept": "The fragments of a message that was cut off by the end of a connection stand before the first message of the next one."
+        => link(|options| options.keeps_pieces = true);
+    "ping-behind-response-lost": "What comes in one piece with the response to the handshake is lost."
+        => link(|options| options.forgets_rest = true);
     "huge-closed-as-error": "A message of more than 65,535 bytes ends the connection with the code of a broken protocol."
         => link(|options| options.refuses_as_error = true);
     "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."

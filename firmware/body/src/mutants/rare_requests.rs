@@ -157,6 +157,14 @@ pub(super) const SPELLINGS: &[Row] = rows! {
                 params["name"] = nested;
             }
         });
+    "json-nested-id-answered": "The id of a request is the one that comes first in it, also in its params."
+        => payloads(|payload| {
+            let mut before = payload.iter().take_while(|(name, _)| *name != "id");
+            let params = before.find(|(name, _)| *name == "params");
+            if let Some(nested) = params.and_then(|(_, params)| params.get("id")).cloned() {
+                set(payload, "id", nested);
+            }
+        });
     "json-nested-params-read": "The params of a request are those that come first in it, also within another member."
         => payloads(|payload| {
             let before = payload.iter().take_while(|(name, _)| *name != "params");

@@ -45,6 +45,23 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => uploads(|request| {
             set_header(request, "Content-Type", "multipart/form-data; boundary=other")
         });
+    "vision-upload-length-greater": "The Content-Length of the upload is greater than its body."
+        => uploads(|request| {
+            let length = (request.body.len() + 64).to_string();
+            request.headers.push(("Content-Length", length));
+        });
+    "vision-upload-length-less": "The Content-Length of the upload is less than its body."
+        => uploads(|request| {
+            let length = (request.body.len() - 64).to_string();
+            request.headers.push(("Content-Length", length));
+        });
+    "vision-upload-unended": "The last chunk of the upload is missing."
+        => uploads(|request| {
+            request.headers.push(("Transfer-Encoding", "chunked".to_string()));
+            let length = format!("{:x}\r\n", request.body.len());
+            request.body.splice(0..0, length.into_bytes());
+            request.body.extend(b"\r\n");
+        });
     "vision-upload-never": "No photo is uploaded; the explanation is invented."
         => tool(TOOL)
             .answer(|payload| if payload.to_string().contains("connect to explain") {

@@ -13,7 +13,7 @@ const OVERTAKEN: u64 = 4;
 const OVERTAKEN_PART: u64 = 3;
 
 /// How many packets show whether they are encrypted: by chance they begin with one byte once in 2^56 times.
-const ALIKE: u64 = 8;
+pub const ALIKE: u64 = 8;
 
 /// What has come over the audio channel since it was offered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -31,6 +31,10 @@ pub struct AudioSeen {
     /// The byte with which the audio of all packets begins, as it came, where there were enough to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_start: Option<String>,
+    /// The byte with which the audio of all packets begins when it is decrypted with the key of an earlier hello, where
+    /// there were enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_key: Option<String>,
     /// The highest number of a packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_sequence: Option<u32>,

@@ -1,17 +1,23 @@
 //! Reads what a device uploads, without keeping the picture.
 
+use std::time::Duration;
+
 use http_body_util::{BodyDataStream, BodyExt as _};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use mcp_hil_core::{
     limits::{MAX_QUESTION_BYTES, MAX_UPLOAD_BYTES},
     transcript::Upload,
     wire::to_hex,
 };
 use multer::{Constraints, Multipart, SizeLimit};
+use tokio::time::timeout;
 
 /// Most bytes that are read and thrown away beyond a limit, so that the device gets to read the
 /// answer that says so: closing at once would take it away with the connection.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long the rest of a body may take behind the end of its form: a few bytes at most, which leave with it.
+const REST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why a body was not taken.
 #[derive(Debug)]
@@ -51,10 +57,27 @@ pub(super) async fn read_upload(
             Err(NotTaken::Malformed(format!("not multipart/form-data with a boundary ({error})")))
         }
     };
-    if !matches!(read, Err(NotTaken::Broken(_))) {
-        discard(body).await?;
+    match &read {
+        Err(NotTaken::Broken(_)) => {}
+        Err(_) => discard(body).await?,
+        Ok(()) => match timeout(REST_PATIENCE, discard(body)).await {
+            Ok(discarded) => discarded?,
+            Err(_) => return Err(NotTaken::Malformed(unended(body))),
+        },
     }
     read
+}
+
+/// Why the body of a form that has come to its end has not.
+fn unended(body: &Incoming) -> String {
+    let seconds = REST_PATIENCE.as_secs();
+    let rest = match body.size_hint().exact() {
+        Some(bytes) => format!("of which its Content-Length announces {bytes} bytes more"),
+        None => "whose last chunk does not come".to_owned(),
+    };
+    format!(
+        "no end of the body within {seconds} s behind the end of its form, {rest} (RFC 9112, section 6)"
+    )
 }
 
 async fn read_parts(

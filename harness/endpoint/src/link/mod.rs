@@ -105,6 +105,7 @@ impl LinkLost {
 pub struct Link {
     wire: Wire,
     handshake: Handshake,
+    pinged: Option<&'static [u8]>,
 }
 
 /// The transport under a link.
@@ -117,7 +118,17 @@ pub(crate) enum Wire {
 
 impl Link {
     pub(crate) fn new(wire: Wire, handshake: Handshake) -> Self {
-        Self { wire, handshake }
+        Self { wire, handshake, pinged: None }
+    }
+
+    /// The same, on which a ping with these data was sent together with the response to the handshake.
+    pub(crate) fn pinged(self, data: Option<&'static [u8]>) -> Self {
+        Self { pinged: data, ..self }
+    }
+
+    /// The data of the ping that was sent together with the response to the handshake.
+    pub fn first_ping(&self) -> Option<&'static [u8]> {
+        self.pinged
     }
 
     /// What the device said when it connected.

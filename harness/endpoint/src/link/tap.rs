@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Between two pieces: long enough for a device to read the first one alone.
@@ -30,6 +30,9 @@ const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 const MASKED: u8 = 0x80;
+
+/// How a response begins that opens a connection.
+const SWITCHES: &[u8] = b"HTTP/1.1 101 ";
 
 /// Most bytes of an HTTP request that are remembered.
 const MAX_HEAD_BYTES: usize = 16 << 10;
@@ -68,6 +71,9 @@ pub(crate) struct Tap<S> {
     head: Head,
     walker: Option<Walker>,
     pieces: Option<Pieces>,
+    /// Whether a response that opens the connection waits for what goes out with it.
+    holds: bool,
+    held: Vec<u8>,
 }
 
 /// What goes out is cut into pieces, each of which leaves alone.
@@ -82,7 +88,14 @@ struct Pieces {
 impl<S> Tap<S> {
     /// A tap that changes nothing yet: the HTTP handshake comes first.
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, head: Head::default(), walker: None, pieces: None }
+        Self {
+            stream,
+            head: Head::default(),
+            walker: None,
+            pieces: None,
+            holds: false,
+            held: Vec::new(),
+        }
     }
 
     /// Where the HTTP request is kept until the frames begin.
@@ -94,6 +107,11 @@ impl<S> Tap<S> {
     pub(crate) fn start(&mut self) {
         self.head.take();
         self.walker = Some(Walker::default());
+    }
+
+    /// Keeps the response that opens the connection until [`send_behind`](Self::send_behind).
+    pub(crate) fn hold(&mut self, on: bool) {
+        self.holds = on;
     }
 
     /// Cuts what goes out from here on into pieces of 1, 2, 4 and so many bytes, or no longer.
@@ -285,6 +303,21 @@ impl Walker {
     }
 }
 
+impl<S: AsyncWrite + Unpin> Tap<S> {
+    /// Sends bytes in one piece with the response that was held back. Where there is none, nothing is sent.
+    pub(crate) async fn send_behind(&mut self, bytes: &[u8]) -> bool {
+        let mut held = std::mem::take(&mut self.held);
+        self.holds = false;
+        if held.is_empty() {
+            return false;
+        }
+        held.extend(bytes);
+        // Whoever is gone already shows it when it is read from.
+        let _ = self.stream.write_all(&held).await;
+        true
+    }
+}
+
 impl<S: AsyncRead + Unpin> Tap<S> {
     /// Reads to the end of the stream, for nobody but the tap itself: as much as is there, and never without end.
     pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -332,6 +365,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
         context: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.holds && (!self.held.is_empty() || data.starts_with(SWITCHES)) {
+            self.held.extend(data);
+            return Poll::Ready(Ok(data.len()));
+        }
         let Self { stream, pieces, .. } = &mut *self;
         let Some(pieces) = pieces else {
             return Pin::new(stream).poll_write(context, data);

@@ -81,17 +81,22 @@ impl WebSocketLink {
         sent
     }
 
-    /// Sends the first half of a text message.
+    /// Sends one fragment of a text message, and half of the other one.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn send_half(&mut self, frame: &Frame) -> Result<(), LinkLost> {
         self.ready()?;
-        let whole = WsFrame::message(frame.bytes().to_vec(), OpCode::Data(Data::Text), true);
-        let mut bytes = Vec::new();
-        // Writing to memory does not fail.
-        let _ = whole.format(&mut bytes);
-        bytes.truncate(bytes.len() / 2);
+        let (first, rest) = frame.bytes().split_at(frame.bytes().len() / 2);
+        let part = |data: &[u8], kind, last| {
+            let mut bytes = Vec::new();
+            // Writing to memory does not fail.
+            let _ = WsFrame::message(data.to_vec(), OpCode::Data(kind), last).format(&mut bytes);
+            bytes
+        };
+        let mut bytes = part(first, Data::Text, false);
+        let cut = part(rest, Data::Continue, true);
+        bytes.extend(&cut[..cut.len() / 2]);
         let tap = self.socket.get_mut();
         let sent = timeout(SEND_DEADLINE, async {
             tap.write_all(&bytes).await?;

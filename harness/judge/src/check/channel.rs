@@ -27,8 +27,8 @@ pub(crate) struct Channel {
     packets: u64,
     /// Whether a packet of any channel has come.
     has_heard: bool,
-    /// What was told of this channel already: header, encryption, order, sound after the goodbye.
-    told: [bool; 4],
+    /// What was told of this channel already: header, encryption, key, order, sound after the goodbye.
+    told: [bool; 5],
 }
 
 impl Channel {
@@ -73,7 +73,7 @@ impl Channel {
     pub(crate) fn heard(&mut self, seen: &AudioSeen, at_us: u64, seq: u64, sink: &mut Sink) {
         if seen.packets < self.packets {
             // A new channel.
-            self.told = [false; 4];
+            self.told = [false; 5];
         }
         self.packets = seen.packets;
         if seen.packets == 0 {
@@ -109,6 +109,11 @@ impl Channel {
                 Id::ChannelEncrypted,
                 Some(seen.same_start.clone()),
                 "audio whose first byte is another one in each packet, as AES-128-CTR makes it",
+            ),
+            (
+                Id::ChannelEncrypted,
+                Some(seen.old_key.clone()),
+                "audio encrypted with the key of the last hello",
             ),
             (
                 Id::ChannelSequence,

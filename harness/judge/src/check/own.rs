@@ -143,15 +143,22 @@ pub(super) fn judge_framing(version: Option<&str>, frame: &Frame, seq: u64, sink
         [read(&mut digits.iter()), read(&mut digits.iter().rev())]
     };
     let (header, holds) = match version {
-        Some("2") => (16, number(0, 2).contains(&2) && sizes(&number(12, 4), frame.len(), 16)),
+        Some("2") => {
+            let is_known = number(2, 2).iter().any(|kind| [0, 1].contains(kind));
+            let is_two = number(0, 2).contains(&2);
+            (16, is_two && is_known && sizes(&number(12, 4), frame.len(), 16))
+        }
         Some("3") => (4, sizes(&number(2, 2), frame.len(), 4)),
         _ => return,
     };
     sink.test_once(Id::SessionBinaryFraming, holds, || {
         let version = version.unwrap_or_default();
         let begin: String = frame.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let kinds = if version == "2" { " and type 0 or 1" } else { "" };
         evidence(
-            format!("a header of {header} bytes for version {version}, with the size of the rest"),
+            format!(
+                "a header of {header} bytes for version {version}, with the size of the rest{kinds}"
+            ),
             format!("{} bytes, which begin with {begin}", frame.len()),
             seq,
         )
@@ -241,6 +248,8 @@ mod tests {
     #[case(Some("2"), &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 0x58], 1)]
     #[case(Some("2"), &[0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0x58], 1)]
     #[case(Some("2"), &[0, 0, 0, 1, 0x58], 1)]
+    #[case(Some("2"), &[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 123, 125], 0)]
+    #[case(Some("2"), &[0, 2, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0x58], 1)]
     fn the_header_is_that_of_the_version(
         #[case] version: Option<&str>,
         #[case] frame: &[u8],

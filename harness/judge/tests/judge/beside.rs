@@ -381,6 +381,8 @@ fn faults_of_audio_packets_are_told_once() {
     assert_eq!(play.broken("channel."), ["channel.header", "channel.sequence"]);
     play.audio(faulty);
     assert!(play.broken("channel.").is_empty());
+    play.audio(AudioSeen { old_key: Some("58 first".into()), ..seen(9, 0) });
+    assert_eq!(play.broken("channel."), ["channel.encrypted"]);
 }
 
 #[rstest]

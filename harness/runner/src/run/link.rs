@@ -348,8 +348,12 @@ impl Session {
         self.terms.told =
             handshake.mqtt.as_ref().is_some_and(|mqtt| mqtt.given_client_id.is_some());
         self.connection.keep_alive = keep_alive.filter(|seconds| *seconds > 0);
+        let ping = link.first_ping().map(|data| Frame::Ping(data.to_vec()));
         self.connection.link = Some(link);
         self.enter(Some(at), what);
+        if let Some(frame) = ping {
+            self.enter(None, What::Sent { role: Role::Probe, frame });
+        }
         let patience = dialing.hello_patience(self.transport, &self.conversation);
         let until = Instant::now() + patience;
         let hello = self.wait_for(at, until, |seen| seen == Seen::Hello).await;

@@ -95,8 +95,11 @@ impl Session {
                 self.walk(with_user_tools.as_ref(), cursor.as_ref(), at, scope).await
             }
             Action::Burst(steps) => self.burst(steps, at, scope).await,
-            Action::Disconnect { after, inside } => {
+            Action::Disconnect { after, inside, pinged } => {
                 self.send_all(after, at, scope).await;
+                if *pinged {
+                    self.ports.endpoint.ping_next();
+                }
                 match *inside {
                     true => self.drop_inside().await,
                     false => self.drop_link("the case asks for it"),
