@@ -55,7 +55,7 @@ pub use profile::{PROFILES, from_profile, profile_schema};
 pub use replay::ReplayArgs;
 pub use review::ReviewArgs;
 pub use run::baseline_argument;
-pub use run::{FlakyResult, RunArgs, Sut, Transports};
+pub use run::{DEFAULT_INPUTS, FlakyResult, RunArgs, Sut, Transports};
 pub use self_test::SelfTestArgs;
 pub use serve::{ServeArgs, Served};
 pub use setup::{Cores, SetupArgs, SetupCommand};

@@ -14,9 +14,12 @@ use super::snapshots::Mode;
 use super::values::{DEFAULT_DEADLINE, argument, duration, duration_or_none};
 use mcp_hil_record::shard::Shard;
 
+/// How long all properties may take together, unless told otherwise.
+const DEFAULT_MAX_TIME: Duration = Duration::from_secs(60);
+
 /// How many inputs a property gets unless told otherwise: as many as leave a run over WebSocket with
 /// the native device far below fifteen seconds.
-const DEFAULT_INPUTS: u32 = 25;
+pub const DEFAULT_INPUTS: u32 = 25;
 
 /// Where failures are kept unless told otherwise.
 const REGRESSIONS: &str = "regressions";
@@ -180,9 +183,10 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Verdicts")]
     pub no_confirm: bool,
 
-    /// How long all properties together may take, such as `90s` or `5m`
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration, help_heading = "Generated inputs")]
-    pub max_time: Duration,
+    /// How long all properties together may take, such as `90s` or `5m` [default: 60s; less on a device that takes 30 ms
+    /// or more to answer, unless `--inputs` says how many inputs]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Generated inputs")]
+    pub max_time: Option<Duration>,
 
     /// Also call this tool, whatever its name says; `*` stands for any characters (repeatable). `allow` in
     /// the device's file says it for good
@@ -248,8 +252,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, help_heading = "Selection")]
     pub linger: Option<Duration>,
 
-    /// How many messages may be under way together, if the device answers so many in order: shortens runs on
-    /// devices that take long to answer [default: 1, one after the other]
+    /// How many messages may be under way together, if the device answers so many in order; 1 sends them one after the
+    /// other [default: 32 where an answer takes 30 ms or more, 1 else]
     #[arg(
         long,
         value_name = "NUMBER",
@@ -354,6 +358,11 @@ pub fn baseline_argument(path: &Path) -> String {
 }
 
 impl RunArgs {
+    /// How long all properties together may take.
+    pub fn max_time(&self) -> Duration {
+        self.max_time.unwrap_or(DEFAULT_MAX_TIME)
+    }
+
     /// Whether the selection is the whole suite, as far as arguments tell.
     pub fn selects_all(&self) -> bool {
         self.only.is_empty() && self.scenario.is_empty() && self.exclude.is_empty()

@@ -1,6 +1,6 @@
 //! What was seen of messages that were in flight together: what of it is sure, and what is to be tried alone.
 
-use mcp_hil_core::capability::only_reads;
+use mcp_hil_core::capability::{PHOTO_TOOL, only_reads};
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::verdict::{Judgement, Outcome};
@@ -40,7 +40,7 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
         Some((log.own_answer(step)?, sent))
     });
     about.is_none_or(|(answer, sent)| {
-        let reads = sent.tool.as_deref().is_some_and(only_reads);
+        let reads = sent.tool.as_deref().is_some_and(|tool| only_reads(tool) || tool == PHOTO_TOOL);
         evidence.seq != Some(answer) || reads && judgement.requirement != Id::StatusObject
     })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_hil_args::RunArgs;
+use mcp_hil_args::{DEFAULT_INPUTS, RunArgs};
 use mcp_hil_generate::{PROPERTIES, Property};
 use mcp_hil_record::error::UserError;
 
@@ -16,6 +16,8 @@ pub struct Generation {
     pub inputs: u32,
     /// How long all of them may take.
     pub max_time: Duration,
+    /// Whether somebody said how long, or how many inputs: a slow device gets as many.
+    pub is_asked_for: bool,
     /// Most calls with effects.
     pub budget: Option<u64>,
     /// Where the scenario files of failures are copied to.
@@ -44,7 +46,8 @@ impl Generation {
         Ok(Self {
             properties,
             inputs: args.inputs,
-            max_time: args.max_time,
+            max_time: args.max_time(),
+            is_asked_for: args.max_time.is_some() || args.inputs != DEFAULT_INPUTS,
             budget: args.budget,
             keep: regressions.filter(|_| args.keep_failures),
         })

@@ -92,11 +92,15 @@ impl DutRun<'_, '_> {
         case: &Case,
         next: Option<&Case>,
     ) -> (Exchange, CaseOutcome) {
-        let flies = session.may_fly(case);
+        let is_quick = self.dialing.is_quick(session);
+        let may_begin = is_quick || session.may_initialize_again();
+        let flies = session.may_fly(case, (may_begin, is_quick));
         session.flights.begin(flies, true);
         let (dead, settings) = (self.silence.dead, session.flights.settings.clone());
         let (end, outcome) = self.carry_through(session, case, next).await;
-        let is_sure = outcome.doubtful.is_empty() && end != Exchange::Doubtful;
+        // One that refuses a message by closing the connection is not asked what came behind it.
+        let is_cut = end == Exchange::Gone && !session.bench.crashed;
+        let is_sure = outcome.doubtful.is_empty() && end != Exchange::Doubtful && !is_cut;
         let is_over = end == Exchange::Interrupted || outcome.trouble.is_some();
         if !session.flights.has_flown() || is_sure || is_over {
             return (end, outcome);
@@ -106,7 +110,7 @@ impl DutRun<'_, '_> {
         self.silence.dead = dead;
         session.begin_alone(&settings).await;
         let (end, alone) = self.carry_through(session, case, next).await;
-        if !is_excused && alone.judgements.is_empty() && !session.settling.takes_time() {
+        if !is_excused && !is_cut && alone.judgements.is_empty() && !session.settling.takes_time() {
             session.flights.strike();
         }
         (end, outcome.tried_alone(&case.id, alone))

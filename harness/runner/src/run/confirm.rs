@@ -256,6 +256,7 @@ impl Again<'_> {
             _ => None,
         };
         again.generation.properties.retain(|one| Some(one.id) == property);
+        again.generation.is_asked_for = true;
         again.generation.max_time = self.until.saturating_duration_since(Instant::now());
         again.cases = match selection {
             Selection::Cases(cases) => cases.clone(),

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{PHOTO_TOOL, STATUS_TOOL};
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::timing::Kind;
@@ -24,14 +25,14 @@ use super::bring_up::list_params;
 use super::ids::is_legal_with_own_id;
 use super::session::{Exchange, Manner, Next, Session};
 use super::settle::reads_status;
-use super::stimulus::manner;
+use super::stimulus::{manner, opens};
 
 /// How many bytes of messages are under way at most: twice the receive window of lwIP in stock firmware, 5,760.
 const MOST_BYTES: usize = 10 * 1024;
 
 /// How many bytes their answers may have together, as far as is known before they come: a device may hold them all in
 /// its memory.
-const MOST_ANSWER_BYTES: usize = 64 * 1024;
+const MOST_ANSWER_BYTES: usize = 32 * 1024;
 
 /// What an answer has at most beyond what it repeats of the message: a page of a list (stock firmware ends it at
 /// 8,000), a status, anything else.
@@ -39,8 +40,11 @@ const LIST_BYTES: usize = 8_000;
 const CALL_BYTES: usize = 800;
 const OTHER_BYTES: usize = 250;
 
-/// The longest message that shares the way with others.
-const LONGEST: usize = 2 * 1024;
+/// The longest message that shares the way with others than readings beside it.
+pub(super) const LONGEST: usize = 4 * 1024;
+
+/// How many short messages may be before a long one.
+const BEFORE_LONG: usize = 2;
 
 /// What is under way is left there at most so long when an answer has already shown a doubt.
 const LEAVES: Duration = Duration::from_millis(500);
@@ -58,6 +62,12 @@ pub(super) struct Flight<'a> {
     ids: Vec<Value>,
     /// The latest message that need not be answered.
     odd: Option<(Kind, Instant)>,
+    /// The messages that need not be answered, of which an answer is expected.
+    wanted: Vec<Arc<str>>,
+    /// Where sessions were opened anew.
+    opened: Vec<Arc<str>>,
+    /// Whether a message has the way for itself: it is long, or may be answered in several ways.
+    is_cleared: bool,
     /// How many answers had come then that belong to nobody.
     unmatched: u64,
     /// What their answers bring.
@@ -111,7 +121,9 @@ impl Flight<'_> {
     /// Whether a message may join those that are under way.
     fn has_room_for(&self, bytes: Bytes) -> bool {
         let all = self.bytes.and(bytes);
-        self.up.is_empty() || all.messages <= MOST_BYTES && all.answers <= MOST_ANSWER_BYTES
+        self.up.is_empty()
+            || self.is_cleared
+            || all.messages <= MOST_BYTES && all.answers <= MOST_ANSWER_BYTES
     }
 
     fn is_empty(&self) -> bool {
@@ -131,14 +143,17 @@ impl Flight<'_> {
 }
 
 impl Session {
-    /// Whether a case may be carried out with its messages under way together, and then again if need be.
-    pub(super) fn may_fly(&mut self, case: &Case) -> bool {
+    /// Whether a case may be carried out with its messages under way together, and then again if need be. One with ids
+    /// of its own is carried out again in another session, where one `may_begin`, and one that needs several connections
+    /// where the device `is_quick` to make them.
+    pub(super) fn may_fly(&mut self, case: &Case, (may_begin, is_quick): (bool, bool)) -> bool {
         if !self.flights.are_open() {
             return false;
         }
         let mut scope = Scope::new(self.device.facts.variables.clone());
         scope.set("session", self.connection.session_id.clone().into());
         let mut repeats = |step: &Step, scope: &Scope| match &step.action {
+            Action::Send(_) if may_begin => true,
             Action::Send(outgoing) => match self.fill(outgoing, scope) {
                 Ok(frame) => !is_legal_with_own_id(outgoing, &frame),
                 Err(_) => !matches!(outgoing, Outgoing::Request { id: Some(_), .. }),
@@ -151,6 +166,7 @@ impl Session {
                 Action::Send(_) => repeats(flat.step, &scope),
                 Action::Burst(steps) => steps.iter().all(|step| repeats(step, &scope)),
                 Action::List { .. } | Action::Configure { .. } => true,
+                Action::Disconnect { after, .. } => is_quick && after.is_empty(),
                 _ => false,
             }
         })
@@ -175,20 +191,24 @@ impl Session {
         let duty = Duty::of(&frame);
         let unknown_type = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
         let odd = duty.owes != Owes::Answer;
-        // Whatever is expected of it may come after the fence's answer.
         let wants_answer = odd && step.expect.iter().any(Expect::wants_answer);
         // The readings beside a call are calls, and in order with no other message.
         let unordered = self.flights.is_apart && step.unchanged.is_some() && !duty.is_call();
-        let alone = frame.len() > LONGEST
+        let opens_oddly = odd && opens(outgoing);
+        // What came behind a message that is refused by closing the connection would be lost with it.
+        let may_cut = frame.len() > MAX_OWED_MESSAGE_BYTES || matches!(frame, Frame::NotUtf8(_));
+        // Which of several a refusal under no id is about, nobody knows: devices refuse ids of a kind so.
+        let may_lose_id = odd && duty.id.as_ref().is_some_and(Value::is_string);
+        let alone = opens_oddly
+            || may_lose_id
+            || may_cut
             || duty.owes == unknown_type
             || duty.ends_session.is_some()
             || Duty::restarts(&frame)
-            || Duty::batch_ids(&frame).is_some()
-            || duty.tool.as_deref() == Some(PHOTO_TOOL)
-            || odd && (self.flights.odd_alone || wants_answer)
+            || odd && (self.flights.odd_alone || wants_answer && self.flights.wanted_alone)
             || odd && self.conversation.fence(duty.is_call()).is_none()
             || unordered
-            || self.conversation.ignores(&duty);
+            || !odd && self.conversation.ignores(&duty);
         (!alone).then_some((frame, duty))
     }
 
@@ -211,6 +231,15 @@ impl Session {
         if flight.is_empty() {
             flight.unmatched = self.received.unmatched;
         }
+        // An answer under another id than a message's own belongs to nobody else then.
+        let is_photo = duty.tool.as_deref() == Some(PHOTO_TOOL);
+        let is_long = frame.len() > LONGEST || Duty::batch_ids(&frame).is_some();
+        if is_long && (flight.odd.is_some() || flight.up.len() > BEFORE_LONG) {
+            match self.all_land(flight).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
         flight.ids.extend(duty.id.clone());
         let watched = step.unchanged.is_some() && self.device.facts.capabilities.contains("status");
         let fence = match duty.owes {
@@ -222,15 +251,36 @@ impl Session {
             let frame = self.request_frame(&method, params.as_ref());
             messages.push_back((beside(at, StepKind::Fence), Role::Fence, frame, Manner::Plain));
             flight.odd = Some((Kind::of(&duty), Instant::now()));
+            // Whatever is expected of it may come after the fence's answer.
+            let wants_answer = step.expect.iter().any(Expect::wants_answer);
+            flight.wanted.extend(wants_answer.then(|| at.clone()));
         }
         if watched {
-            let (before, after) = (self.status_frame(), self.status_frame());
+            let before = self.status_frame();
             let before = (beside(at, StepKind::Before), Role::Probe, before, Manner::Plain);
             messages.push_front(before);
-            messages.push_back((beside(at, StepKind::After), Role::Probe, after, Manner::Plain));
         }
+        if matches!(&step.action, Action::Send(outgoing) if opens(outgoing)) {
+            flight.opened.push(at.clone());
+        }
+        flight.is_cleared = is_long;
         for (at, role, frame, manner) in messages {
             match self.puts_up(flight, at, role, frame, manner).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
+        // Where a picture is to be sent is told again before the next one.
+        if is_long || is_photo {
+            match self.all_land(flight).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
+        if watched {
+            let after = self.status_frame();
+            let at = beside(at, StepKind::After);
+            match self.puts_up(flight, at, Role::Probe, after, Manner::Plain).await {
                 Exchange::Settled => {}
                 other => return other,
             }
@@ -339,7 +389,11 @@ impl Session {
         };
         let at = oldest.at.clone();
         let since = flight.progress.map_or(oldest.sent_at, |at| at.max(oldest.sent_at));
-        let mut until = since + self.conversation.fence_patience();
+        let mut patience = self.conversation.fence_patience();
+        if oldest.duty.tool.as_deref() == Some(PHOTO_TOOL) {
+            patience = patience.max(self.conversation.patience_for(&oldest.duty));
+        }
+        let mut until = since + patience;
         loop {
             match self.next(Some(&at), until).await {
                 Next::Seen(Seen::Answer(seq)) => {
@@ -348,6 +402,8 @@ impl Session {
                     };
                     return self.lands(flight, place, &at).await;
                 }
+                // A refusal under no id is about the only message that may be refused so.
+                Next::Seen(Seen::Unmatched) if flight.is_cleared => {}
                 Next::Seen(Seen::Unmatched) => return self.doubts(flight, &at).await,
                 Next::Seen(Seen::Crash) => {
                     until = until.min(Instant::now() + Duration::from_secs(1));
@@ -399,6 +455,22 @@ impl Session {
             }
         }
         flight.ids.clear();
+        for at in std::mem::take(&mut flight.wanted) {
+            // Once shows whether the device answers such at all.
+            if !self.flights.wanted_alone {
+                self.wait_for_answer(&at, flight.unmatched).await;
+                self.flights.wanted_alone = !self.judge.is_answered(&at);
+            }
+        }
+        if std::mem::take(&mut flight.is_cleared) {
+            flight.unmatched = self.received.unmatched;
+        }
+        for at in std::mem::take(&mut flight.opened) {
+            match self.restore(&at).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
         let walks = std::mem::take(&mut flight.walks);
         let as_before = walks.iter().all(|(at, cursors)| self.went_as_before(at, cursors));
         match self.received.unmatched > flight.unmatched || !as_before {

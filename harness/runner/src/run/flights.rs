@@ -12,6 +12,12 @@ use super::settings::Settings;
 /// How many are tried first.
 const FEW: usize = 8;
 
+/// From this time on that a device takes to answer, messages go together although nobody said so.
+const WORTH: Duration = Duration::from_millis(30);
+
+/// How many do then: as many good requests, of some 200 bytes each, as fit into what lwIP takes in before it is read.
+const USUAL: usize = 32;
+
 /// With a quicker device time does not tell whether it works on several requests at once.
 const SLOW: Duration = Duration::from_millis(8);
 
@@ -25,7 +31,7 @@ const MOST_STRIKES: u32 = 2;
 /// How many messages may be under way together, and what became of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    /// How many somebody allows for; `None` where nobody said: one.
+    /// How many somebody allows for; `None` where nobody said: one with a quick device, some with a slow one.
     pub(super) limit: Option<u16>,
     /// How many the device was seen to answer in order.
     pub(super) width: usize,
@@ -34,6 +40,8 @@ pub(super) struct Flights {
     /// Whether what need not be answered is sent alone: the device refuses such under no id, and which of several
     /// that is about cannot be seen.
     pub(super) odd_alone: bool,
+    /// Whether what need not be answered, and is expected to be, is sent alone: the device did not answer such.
+    pub(super) wanted_alone: bool,
     /// Whether messages of this case may be under way together.
     pub(super) is_on: bool,
     /// Whether the settings are read at its end.
@@ -112,8 +120,12 @@ impl Session {
     /// Finds out how many requests the device answers in order that are under way together. Some take one at a
     /// time, lose some, or answer them as they come.
     pub(super) async fn see_how_many_fly(&mut self) {
-        let most = self.flights.limit.map_or(1, usize::from);
         let usual = self.conversation.median_latency().unwrap_or_default();
+        let most = match self.flights.limit {
+            Some(limit) => usize::from(limit),
+            None if usual >= WORTH => USUAL,
+            None => 1,
+        };
         self.flights.settings =
             self.settings_in(self.device.status.as_ref(), &self.device.permission);
         if most < 2 {

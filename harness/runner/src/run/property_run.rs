@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use mcp_hil_core::transcript::Part;
 use mcp_hil_core::verdict::{Judgement, Verdict};
-use mcp_hil_generate::{Context, Draw, Property, good_requests};
+use mcp_hil_generate::{Context, Draw, PROPERTIES, Property, good_requests};
 use mcp_hil_judge::check::{CaseOutcome, FailureSignature, Merged, in_order};
 use mcp_hil_scenario::{Case, write};
 
@@ -18,7 +18,7 @@ use super::dut_run::{CONFIRMATIONS, Confirm, DEAD_CASES, DutRun, STOPPED, micros
 use super::search::StartFrom;
 use super::session::{Exchange, Session};
 use super::settings::{Settings, effects};
-use mcp_hil_record::event::Generated;
+use mcp_hil_record::event::{Event, Generated};
 
 /// How many failures of one property are enough: what comes then has most likely been seen.
 const MOST_FAILURES: usize = 3;
@@ -32,6 +32,11 @@ const CONFIRMED: usize = 2;
 
 /// How many exchanges back a failure may have its cause, in another property, too.
 const REMEMBERED_EXCHANGES: usize = 50;
+
+/// From this time on that a device takes to answer, its properties have as much time as so many answers take one after
+/// the other, and with messages in flight together.
+const SLOW: Duration = Duration::from_millis(30);
+const TRIPS: (u32, u32) = (300, 100);
 
 /// Of a device that answers within this time, as a rule, more is asked where it wears nothing out.
 const QUICK: Duration = Duration::from_millis(20);
@@ -54,8 +59,6 @@ pub(super) struct PropertyCase<'a> {
     pub(super) saved: Settings,
     /// When its share of the time is over.
     pub(super) until: Instant,
-    /// How long one input took of those that were in flight together.
-    pub(super) takes: Option<Duration>,
 }
 
 impl PropertyCase<'_> {
@@ -110,6 +113,7 @@ impl DutRun<'_, '_> {
         let is_quick = !session.device.silicon && median.is_some_and(|median| median < QUICK);
         let context = Context::new(&session.device.facts, &session.device.tools, &permission);
         let context = context.quick(is_quick);
+        let all = self.time_of_all(session);
         let began = Instant::now();
         let number = u32::try_from(generation.properties.len()).unwrap_or(u32::MAX);
         for (at, property) in (1..).zip(&generation.properties) {
@@ -121,12 +125,33 @@ impl DutRun<'_, '_> {
                 continue;
             }
             let now = Instant::now();
-            let until = share(began, generation.max_time, at, number, now);
+            let until = share(began, all, at, number, now);
             let until = self.time_ends().map_or(until, |end| until.min(end));
             let is_last = at == number;
             self.property(session, property, &context, until, is_last).await;
             self.took(index, now);
         }
+    }
+
+    /// How long all properties may take: less on a slow device, unless somebody said how long, how many inputs, or which.
+    fn time_of_all(&mut self, session: &Session) -> Duration {
+        let generation = &self.plan.generation;
+        let usual = session.conversation.median_latency().unwrap_or_default();
+        let (alone, together) = TRIPS;
+        let trips = if session.flights.are_open() { together } else { alone };
+        let share = usual * trips;
+        let is_chosen = generation.is_asked_for || generation.properties.len() < PROPERTIES.len();
+        if is_chosen || usual < SLOW || share >= generation.max_time {
+            return generation.max_time;
+        }
+        let text = format!(
+            "the device takes about {} ms to answer: its properties get {:.0} s together and may have fewer inputs than \
+             25; `--max-time 5m` gives them more",
+            usual.as_millis(),
+            share.as_secs_f64().max(1.0),
+        );
+        self.reporters.event(&Event::Notice { text });
+        share
     }
 
     async fn property(
@@ -163,7 +188,6 @@ impl DutRun<'_, '_> {
             silent: 0,
             saved: Settings::default(),
             until,
-            takes: None,
         };
         self.around(session, &mut property_case, true).await;
         self.inputs(session, &mut property_case).await;
@@ -382,12 +406,17 @@ impl DutRun<'_, '_> {
         session.conversation.be_trying(false);
         let missed = session.conversation.misses();
         session.begin_part(Part::Around, String::new());
-        if self.ready(session, false).await == Exchange::Settled {
+        // With a slow device what was put back last is not read again.
+        let known = self.properties.saved.clone().filter(|_| before && session.flights.are_open());
+        if let Some(known) = known {
+            property_case.saved = known;
+        } else if self.ready(session, false).await == Exchange::Settled {
             if before {
                 property_case.saved = session.settings(&self.plan.dut.permission()).await;
             } else {
                 self.properties.spent += session.put_back(&property_case.saved, "settings").await;
             }
+            self.properties.saved = Some(property_case.saved.clone());
         }
         session.wait_for_reason(missed).await;
         session.drain_console();

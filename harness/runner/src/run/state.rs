@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::exchange::GivenUp;
 use super::recorder::Recorder;
+use super::settings::Settings;
 use super::surrogate::Surrogate;
 use crate::plan::USUAL_BINARY_VERSION;
 
@@ -280,6 +281,8 @@ impl Default for Silence {
 pub(super) struct PropertyRun<'a, 'r> {
     /// How many calls with effects they have made.
     pub(super) spent: u64,
+    /// The settings as they were before them.
+    pub(super) saved: Option<Settings>,
     /// The latest inputs.
     pub(super) recent: VecDeque<Case>,
     /// What tells their failures from others.

@@ -436,7 +436,7 @@ fn control_data(fresh: impl std::fmt::Display, least: Option<u8>) -> Vec<u8> {
 }
 
 /// Whether a message is an `initialize`.
-fn opens(outgoing: &Outgoing) -> bool {
+pub(super) fn opens(outgoing: &Outgoing) -> bool {
     matches!(outgoing, Outgoing::Request { method: Value::String(method), .. } if method == "initialize")
 }
 

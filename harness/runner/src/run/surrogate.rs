@@ -89,7 +89,6 @@ impl<'a, 'r> Surrogate<'a, 'r> {
             silent: 0,
             saved: session.settings(&self.dut_run.plan.dut.permission()).await,
             until: property_case.until,
-            takes: None,
         };
         let mut shrunk = Shrunk { smallest: None, cut_short: None, steps: 0 };
         let first = self.dut_run.try_again(session, &mut own, search, case).await;

@@ -11,15 +11,13 @@ use mcp_hil_scenario::{Action, Case, Step};
 use serde_json::Map;
 
 use super::dut_run::DutRun;
+use super::flight::LONGEST;
 use super::property_run::PropertyCase;
 use super::session::Session;
 use super::settings::effects;
 
 /// How many inputs are in flight together at most.
 const INPUTS: u32 = 25;
-
-/// How often an input waits for answers in flight, before any has shown how long it takes.
-const TRIPS: u32 = 6;
 
 impl DutRun<'_, '_> {
     /// Carries several inputs out in flight together, from a number on, and those of them alone that leave a doubt.
@@ -34,16 +32,12 @@ impl DutRun<'_, '_> {
         if !session.flights.are_open() {
             return None;
         }
-        let began = Instant::now();
-        let usual = session.conversation.median_latency().unwrap_or_default() * TRIPS;
-        let number = affordable(property_case.until, began, property_case.takes.unwrap_or(usual));
-        let cases = self.cases_that_fly(property_case, first..end.min(first + number));
-        if cases.len() < 2 {
+        let numbers = first..end.min(first + INPUTS);
+        let cases = self.cases_that_fly(session, property_case, numbers);
+        if cases.is_empty() {
             return None;
         }
         let outcome = self.part(session, Part::Flight, &joined(&cases), None).await;
-        let number = u32::try_from(cases.len()).unwrap_or(INPUTS);
-        property_case.takes = Some(began.elapsed() / number);
         let doubtful = match session.flights.came_back() {
             true => doubtful(&outcome, property_case.property.id, cases.len()),
             false => (0..cases.len()).collect(),
@@ -58,17 +52,17 @@ impl DutRun<'_, '_> {
         let mut next = first;
         for (at, (number, case)) in (first..).zip(cases).enumerate() {
             next = number;
-            if let Some(why) = self.why_no_more(session, property_case, number) {
-                property_case.told.ended = Some(why);
-                return Some(end);
-            }
-            if doubtful.contains(&at) {
-                self.input(session, property_case, number).await;
-            } else {
+            let is_doubtful = doubtful.contains(&at);
+            if !is_doubtful {
                 property_case.told.inputs += 1;
                 property_case.told.exchanges += case.exchanges();
                 property_case.note_places(number, &[]);
                 self.remember(case);
+            } else if let Some(why) = self.why_no_more(session, property_case, number) {
+                property_case.told.ended = Some(why);
+                return Some(end);
+            } else {
+                self.input(session, property_case, number).await;
             }
         }
         if !doubtful.is_empty() && !is_excused && property_case.merged.number() == told {
@@ -77,13 +71,16 @@ impl DutRun<'_, '_> {
         Some(next + 1)
     }
 
-    /// The inputs of these numbers, up to the first that the budget does not allow for twice.
+    /// The inputs of these numbers, up to the first that the budget does not allow for twice, or that there is no time
+    /// for.
     fn cases_that_fly(
         &self,
+        session: &Session,
         property_case: &PropertyCase<'_>,
         numbers: std::ops::Range<u32>,
     ) -> Vec<Case> {
         let (mut cases, mut spent) = (Vec::new(), 0);
+        let mut ends = Instant::now();
         for number in numbers {
             let (property, context) = (property_case.property, property_case.context);
             let case = Draw::new(property, context, self.plan.seed, number).case();
@@ -92,17 +89,23 @@ impl DutRun<'_, '_> {
             if budget.is_some_and(|budget| self.properties.spent + spent > budget) {
                 break;
             }
+            ends += in_flight(session, &case);
+            if !cases.is_empty() && ends > property_case.until {
+                break;
+            }
             cases.push(case);
         }
         cases
     }
 }
 
-/// How many inputs that take so long are done at an instant.
-fn affordable(until: Instant, now: Instant, takes: Duration) -> u32 {
-    let left = until.saturating_duration_since(now).as_micros();
-    let number = left / takes.as_micros().max(1);
-    u32::try_from(number).unwrap_or(INPUTS).min(INPUTS)
+/// How long an input takes in flight: a message may have a fence, and a long one has the way for itself.
+fn in_flight(session: &Session, case: &Case) -> Duration {
+    let usual = session.conversation.median_latency().unwrap_or_default();
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let is_long = |step: &&Step| format!("{:?}", step.action).len() > LONGEST;
+    let long = number(case.steps.iter().filter(is_long).count());
+    usual * number(2 * case.exchanges()) / number(session.flights.width()) + usual * long * 3 / 2
 }
 
 /// The inputs as one case, in which each has a place of its own: step 3 of the second one is at `1#0.3`.
