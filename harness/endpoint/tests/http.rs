@@ -438,6 +438,23 @@ async fn a_service_for_pictures_fails_as_its_url_says(
     assert!(server.try_next().is_none());
 }
 
+/// A client that says that it uses the connection again may take its time for that.
+#[tokio::test]
+async fn a_connection_that_a_client_keeps_is_not_closed_under_its_next_request() {
+    let server = server().await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let request = b"POST /xiaozhi/ota/ HTTP/1.1\r\nHost: x\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\n{}";
+    let mut answers = vec![0; 4096];
+    for _ in 0..2 {
+        stream.write_all(request).await.unwrap();
+        let read = timeout(LATEST, stream.read(&mut answers)).await.unwrap().unwrap();
+        assert!(String::from_utf8_lossy(&answers[..read]).contains("200 OK"));
+        // Twice as long as for others: nothing comes, not even an end.
+        let closed = timeout(Duration::from_millis(600), stream.read(&mut answers)).await;
+        assert!(closed.is_err(), "{closed:?}");
+    }
+}
+
 /// Real servers keep connections, so that clients are used to closing them: some are not prepared for the opposite.
 #[tokio::test]
 async fn a_client_closes_first_unless_it_waits_for_the_server() {

@@ -1,7 +1,7 @@
 //! The HTTP endpoint: tells devices their configuration and takes their pictures.
 //!
-//! Each connection is served by a task of its own, and has ten seconds for its request. It is closed a moment after
-//! the answer, if the device has not done so.
+//! Each connection is served by a task of its own, and has ten seconds for each request. It is closed a moment after
+//! the answer, if the device has not done so, and later if the device says that it keeps it.
 
 mod configuration;
 mod failing;
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use hyper::{server::conn::http1, service::service_fn};
+use hyper::{Request, header::CONNECTION, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use mcp_hil_core::{
     limits::{MAX_HTTP_CONNECTIONS, MAX_HTTP_HEAD_BYTES, MAX_HTTP_HEADERS, MAX_HTTP_REQUEST_S},
@@ -26,7 +26,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::JoinSet,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 
 pub use configuration::{Configuration, ServerTime};
@@ -55,6 +55,9 @@ const SPEAKS_TLS: &str = "it speaks TLS, as for an address that begins with `htt
 /// How long a connection stays open after an answer. Servers that devices meet keep it open, so that it is the device
 /// that closes it; clients that take the end of the connection for the end of the answer wait this long.
 const KEPT_OPEN: Duration = Duration::from_millis(300);
+
+/// The same for a client that says that it will use the connection again: it may be about to.
+const KEPT_ALIVE: Duration = Duration::from_secs(30);
 
 /// Most exchanges that wait to be taken; further ones are counted only. Each may hold a body of
 /// 1 MiB.
@@ -229,6 +232,40 @@ async fn accept_all(listener: TcpListener, shared: Arc<Shared>, mut stop: Stop) 
     connections.shutdown().await;
 }
 
+/// How far a connection is.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// Nothing was requested yet.
+    Fresh,
+    /// A request is being read or answered.
+    Busy,
+    /// The latest request was answered.
+    Idle {
+        /// Whether the client means to send another one.
+        keeps: bool,
+    },
+}
+
+impl Phase {
+    /// How long it may stay so.
+    fn lasts(self) -> Duration {
+        match self {
+            Self::Fresh | Self::Busy => REQUEST_DEADLINE,
+            Self::Idle { keeps: false } => KEPT_OPEN,
+            Self::Idle { keeps: true } => KEPT_ALIVE,
+        }
+    }
+}
+
+/// Whether a client says that it means to use the connection again (RFC 9112, section 9.3; HTTP/1.1 does so anyway,
+/// and many that never will say nothing).
+fn asks_to_keep<B>(request: &Request<B>) -> bool {
+    let said = request.headers().get_all(CONNECTION).into_iter();
+    said.filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case("keep-alive"))
+}
+
 /// Serves one connection, and records what it came to when that was no answered request.
 async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let deadline = Instant::now() + REQUEST_DEADLINE;
@@ -241,8 +278,8 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     }
     let under_way = UnderWay::default();
     let (of_service, whole) = (under_way.clone(), shared.clone());
-    let answered = Arc::new(watch::Sender::new(false));
-    let mut is_answered = answered.subscribe();
+    let phase = Arc::new(watch::Sender::new(Phase::Fresh));
+    let mut changes = phase.subscribe();
     let connection = http1::Builder::new()
         // A client may close its side as soon as it has said all.
         .half_close(true)
@@ -252,35 +289,36 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         .serve_connection(
             TokioIo::new(stream),
             service_fn({
-                let answered = answered.clone();
+                let phase = phase.clone();
                 move |request| {
                     let (shared, under_way) = (whole.clone(), of_service.clone());
-                    let answered = answered.clone();
+                    let phase = phase.clone();
                     async move {
+                        phase.send_replace(Phase::Busy);
+                        let keeps = asks_to_keep(&request);
                         let response = handle(request, peer.ip(), shared, under_way).await;
-                        answered.send_replace(true);
+                        phase.send_replace(Phase::Idle { keeps });
                         response
                     }
                 }
             }),
         );
     let mut connection = pin!(connection);
-    let idle = async {
-        // The sender lives as long as the connection.
-        let _ = is_answered.wait_for(|answered| *answered).await;
-        sleep(KEPT_OPEN).await;
-    };
-    let ended = timeout_at(deadline, async {
+    let mut until = deadline;
+    let ended = loop {
         tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = idle => {
+            ended = connection.as_mut() => break Ok(ended),
+            // The other sender lives as long as the connection.
+            Ok(()) = changes.changed() => until = Instant::now() + changes.borrow_and_update().lasts(),
+            () = sleep_until(until) => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                let is_idle = matches!(*phase.borrow(), Phase::Idle { .. });
+                let rest = if is_idle { REQUEST_DEADLINE } else { Duration::ZERO };
+                break timeout(rest, connection).await;
             }
         }
-    })
-    .await;
-    if *answered.borrow() {
+    };
+    if matches!(*phase.borrow(), Phase::Idle { .. }) {
         return;
     }
     let (status, problem) = match ended {
