@@ -429,7 +429,9 @@ pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
 pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
     static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
         let words = "(?i)too many (tool )?(calls|requests|messages|commands)|rate.?limit|throttl\
-            |too (quickly|often|frequent)|slow down|频繁|过快|太快|限流";
+            |too (quickly|often|frequent)|slow down|频繁|过快|太快|(请求|调用)过多|限流|слишком (много запр|много выз|часто)\
+            |zu (viele (anfragen|aufrufe)|häufig)|trop (de requêtes|d.appels)|demasiadas (solicitudes|peticiones|llamadas)\
+            |muitas (solicitações|chamadas)|troppe (richieste|chiamate)|za (dużo (wywołań|żądań)|często)";
         Regex::new(words).expect("a constant pattern")
     });
     refuses_with(payload, &LIMIT)
@@ -504,6 +506,11 @@ mod tests {
         r#"{"result":{"content":[{"type":"text","text":"Rate limit exceeded"}],"isError":true}}"#,
         true
     )]
+    #[case::elsewhere(
+        r#"{"result":{"content":[{"type":"text","text":"Za dużo wywołań."}],"isError":true}}"#,
+        true
+    )]
+    #[case::of_characters(r#"{"error":{"code":-32000,"message":"zu viele Zeichen"}}"#, false)]
     #[case::success(
         r#"{"result":{"content":[{"type":"text","text":"Rate limit: 30 a second"}],"isError":false}}"#,
         false
@@ -511,6 +518,20 @@ mod tests {
     #[case::of_arguments(r#"{"error":{"code":-32602,"message":"too many arguments"}}"#, false)]
     fn a_refusal_for_its_rate_says_so(#[case] answer: &str, #[case] is_one: bool) {
         assert_eq!(is_limited(&serde_json::from_str(answer).unwrap()), is_one);
+    }
+
+    #[rstest]
+    #[case::of_their_own("-32003", "m", true)]
+    #[case::english("-32603", "Busy, try again", true)]
+    #[case::chinese("-32603", "设备忙，请稍后重试", true)]
+    #[case::another("-32603", "Internal error", false)]
+    fn a_device_without_room_says_so(
+        #[case] code: &str,
+        #[case] said: &str,
+        #[case] has_none: bool,
+    ) {
+        let answer = format!(r#"{{"error":{{"code":{code},"message":"{said}"}}}}"#);
+        assert_eq!(has_no_room(&serde_json::from_str(&answer).unwrap()), has_none);
     }
 
     #[test]
