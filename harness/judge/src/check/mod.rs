@@ -255,7 +255,11 @@ impl Judge {
             && self.log.answered_after(seq)
         {
             self.sink.test(Id::LivenessPong, false, || {
-                sink::evidence("a pong, also to a ping between fragments, or directly behind the response to the handshake", "none", seq)
+                sink::evidence(
+                    "a pong, also to a ping between fragments or right behind the handshake",
+                    "none",
+                    seq,
+                )
             });
         }
         self.judge_silence();

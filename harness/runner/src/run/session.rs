@@ -316,6 +316,15 @@ impl Session {
         }
     }
 
+    /// Waits for the pong to a ping between other things: it is sent as soon as is practical (RFC 6455, section
+    /// 5.5.2), which may be after what follows.
+    pub(super) async fn wait_for_pong(&mut self, at: &Arc<str>) {
+        if self.judge.waits_for_pong() {
+            let until = Instant::now() + self.conversation.patience();
+            self.wait_for(at, until, |seen| seen == Seen::Pong).await;
+        }
+    }
+
     /// Says nothing until the device sends what it promised in its CONNECT. The endpoint ends the
     /// connection of one that does not.
     pub(super) async fn wait_for_keep_alive(&mut self, at: &Arc<str>) {

@@ -8,7 +8,6 @@ use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Mark, Role};
 use mcp_hil_core::wire::{Frame, outbound};
-use mcp_hil_judge::check::Seen;
 use mcp_hil_scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
 use serde_json::{Value, json};
 
@@ -104,7 +103,13 @@ impl Session {
                     true => self.drop_inside().await,
                     false => self.drop_link("the case asks for it"),
                 }
-                if self.reconnect(at, dialing).await { Exchange::Settled } else { Exchange::Gone }
+                if !self.reconnect(at, dialing).await {
+                    return Exchange::Gone;
+                }
+                if *pinged {
+                    self.wait_for_pong(at).await;
+                }
+                Exchange::Settled
             }
             Action::Reboot => self.reboot(at, dialing).await,
             Action::Configure { version } => {
@@ -225,10 +230,8 @@ impl Session {
         if step.acknowledged {
             self.wait_for_acknowledgement(at).await;
         }
-        if step.pinged && end == Exchange::Settled && self.judge.waits_for_pong() {
-            // RFC 6455, section 5.5.2: a pong is sent as soon as is practical, which may be after the answer.
-            let until = Instant::now() + self.conversation.patience();
-            self.wait_for(at, until, |seen| seen == Seen::Pong).await;
+        if step.pinged && end == Exchange::Settled {
+            self.wait_for_pong(at).await;
         }
         // The exchange with a ping has ended with its pong, and there is no other answer.
         let ping = matches!(step.action, Action::Send(Outgoing::Ping(_)));
