@@ -123,6 +123,8 @@ impl Session {
         let usual = self.conversation.median_latency().unwrap_or_default();
         let most = match self.flights.limit {
             Some(limit) => usize::from(limit),
+            // A chip holds what it has taken in, and each answer, in little memory.
+            None if usual >= WORTH && self.device.silicon => FEW,
             None if usual >= WORTH => USUAL,
             None => 1,
         };
