@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bounds::{bounds, is_narrowed, lengths};
+use crate::samples::samples;
 use crate::wire::as_integer;
 
 pub use permission::{
@@ -39,7 +40,7 @@ pub const SIMULATED: &str = "simulated";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 57] = [
+pub const ALL: [&str; 58] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -75,6 +76,7 @@ pub const ALL: [&str; 57] = [
     "told.signed",
     "enum",
     "length",
+    "structured",
     "console",
     "console.boot",
     "console.mcp",
@@ -358,6 +360,9 @@ fn probe_tools(facts: &mut Facts, surface: &Surface, permission: &Permission) {
     if candidates.iter().flat_map(|tool| &tool.properties).any(|(_, one)| lengths(one).is_some()) {
         facts.set("length", []);
     }
+    if candidates.iter().any(Candidate::is_structured) {
+        facts.set("structured", []);
+    }
     // A tool without arguments must read rather than set: it is called very often.
     if let Some(tool) = candidates.iter().find(|tool| {
         tool.properties.is_empty()
@@ -459,6 +464,20 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// Whether it takes a number, an array or an object, and there are good values for all that it requires.
+    fn is_structured(&self) -> bool {
+        let is_made = |(_, schema): &(&str, &Value)| samples(schema).is_some();
+        let is_known = |property: &(&str, &Value)| {
+            let kind = property.1.get("type").and_then(Value::as_str);
+            let is_listed = property.1.get("enum").is_some();
+            is_made(property)
+                || matches!(kind, Some("boolean" | "string"))
+                || kind == Some("integer") && !is_listed
+        };
+        let mut needed = self.properties.iter().filter(|(name, _)| self.required.contains(name));
+        self.properties.iter().any(is_made) && needed.all(is_known)
+    }
+
     fn of(tool: &'a Value) -> Option<Self> {
         let schema = tool.get("inputSchema")?;
         let properties = schema.get("properties").and_then(Value::as_object);

@@ -41,6 +41,7 @@ pub mod limits;
 pub mod memory;
 pub mod obligation;
 pub mod problem;
+pub mod samples;
 pub mod schema;
 pub mod step;
 pub mod timing;

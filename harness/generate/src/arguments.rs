@@ -39,6 +39,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
             Kind::Integer { .. } => 'i',
             Kind::Boolean => 'b',
             Kind::Text { .. } => 't',
+            Kind::Samples(_) => 's',
             Kind::Other => 'o',
         };
         shown_at(context, tool).is_none() && !types.insert((kind, argument.required))
@@ -101,6 +102,7 @@ fn of_argument(context: &Context, tool: &Tool, argument: &Argument) -> Vec<Boxed
             let op = all.prop_map(move |values| values.iter().flat_map(|v| refuse(v)).collect());
             kinds.push(op.boxed());
         }
+        Kind::Samples(_) => kinds.extend(wrong_values(context, tool, argument)),
         Kind::Text { .. } | Kind::Other => {}
     }
     if argument.required {
@@ -124,7 +126,7 @@ pub(crate) fn accepts(tool: &Tool) -> bool {
             Kind::Integer { minimum, maximum } => minimum.is_some() && maximum.is_some(),
             Kind::Boolean => true,
             Kind::Text { choices } => !choices.is_empty(),
-            Kind::Other => false,
+            Kind::Samples(_) | Kind::Other => false,
         }
 }
 
@@ -174,6 +176,7 @@ pub(crate) fn value_of(kind: &Kind) -> Value {
         },
         Kind::Boolean => true.into(),
         Kind::Text { choices } => choices.first().map_or("mcp-hil", String::as_str).into(),
+        Kind::Samples(samples) => samples.good.clone(),
         Kind::Other => Value::Null,
     }
 }
@@ -443,6 +446,12 @@ pub(super) fn refusal(message: Step, requirement: Id) -> Step {
 /// Values of other types than that of an argument, and the requirement that they be refused; the one that a
 /// careless device converts comes first. For required integers and texts there are requirements of their own.
 pub(crate) fn of_other_types(argument: &Argument) -> Option<(Id, Vec<Value>)> {
+    if let Kind::Samples(samples) = &argument.kind {
+        // Some take null for what is left out.
+        let may = |value: &&Value| argument.required || !value.is_null();
+        let values = samples.bad.iter().filter(may).cloned().collect();
+        return Some((Id::ArgumentsSchema, values));
+    }
     let has_default = argument.default.is_some();
     let values = match argument.kind {
         Kind::Boolean => vec![

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use mcp_hil_core::bounds::{Lengths, bounds, lengths};
 use mcp_hil_core::capability::{Facts, Permission, Told, family, is_setting, only_reads};
+use mcp_hil_core::samples::{Samples, samples};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -61,6 +62,8 @@ pub(crate) enum Kind {
         /// The values that the schema allows; empty when it allows all.
         choices: Vec<String>,
     },
+    /// A number, an array or an object of a plain schema.
+    Samples(Samples),
     /// Anything that is not generated for.
     Other,
 }
@@ -194,7 +197,7 @@ impl Tool {
         let is_free = |one: &Argument| match &one.kind {
             Kind::Boolean => true,
             Kind::Text { choices } => !choices.is_empty(),
-            Kind::Integer { .. } | Kind::Other => false,
+            Kind::Integer { .. } | Kind::Samples(_) | Kind::Other => false,
         };
         let mut beside = self.arguments.iter().filter(|one| one.name != name);
         is_setting(&self.name) && beside.all(|one| !sent.contains_key(&one.name) || is_free(one))
@@ -219,7 +222,7 @@ impl Kind {
                     .filter(|one| !one.contains("${"))
                     .collect(),
             },
-            _ => Self::Other,
+            _ => samples(schema).map_or(Self::Other, Self::Samples),
         }
     }
 }

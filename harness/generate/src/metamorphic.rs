@@ -185,7 +185,7 @@ fn level(level: i64) -> Same {
 fn several(context: &Context) -> Option<(&str, Value)> {
     let is_such = |tool: &&Tool| {
         let mut places = tool.arguments.iter().zip(tool.arguments.iter().rev());
-        let is_known = |one: &Argument| !matches!(one.kind, Kind::Other);
+        let is_known = |one: &Argument| !matches!(one.kind, Kind::Samples(_) | Kind::Other);
         is_setting(&tool.name)
             && tool.arguments.iter().all(is_known)
             && places.any(|(this, other)| !takes(&this.kind, &value_of(&other.kind)))
@@ -206,7 +206,7 @@ fn takes(kind: &Kind, value: &Value) -> bool {
             let text = value.as_str();
             text.is_some_and(|text| choices.is_empty() || choices.iter().any(|one| one == text))
         }
-        Kind::Other => true,
+        Kind::Samples(_) | Kind::Other => true,
     }
 }
 

@@ -366,7 +366,7 @@ fn wrong_type(argument: &Argument, value: &str) -> Option<Id> {
         Kind::Integer { .. } => !is_number || value.contains('.'),
         Kind::Boolean => !matches!(first, 't' | 'f'),
         Kind::Text { .. } => first != '"' && (argument.required || argument.default.is_some()),
-        Kind::Other => false,
+        Kind::Samples(_) | Kind::Other => false,
     };
     if !is_wrong {
         return None;

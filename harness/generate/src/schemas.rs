@@ -78,7 +78,7 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
 
 fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
     let mut ops = Vec::new();
-    // What is neither a number nor a boolean nor a text cannot be filled in.
+    // What no good value is known for cannot be filled in.
     if tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other) {
         return ops;
     }
@@ -118,7 +118,7 @@ const LISTED: usize = 5;
 
 /// The values that each enum of a tool lists, and others.
 fn enumerated(context: &Context, tool: &Tool) -> Vec<Op> {
-    // What is neither a number nor a boolean nor a text cannot be filled in.
+    // What no good value is known for cannot be filled in.
     if tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other) {
         return Vec::new();
     }
@@ -298,8 +298,10 @@ fn with_defaults(context: &Context, tool: &Tool) -> Option<Op> {
     if number == 0 || number < tool.arguments.len() {
         return None;
     }
-    let is_text =
-        tool.arguments.iter().any(|one| matches!(one.kind, Kind::Text { .. } | Kind::Other));
+    let is_text = tool
+        .arguments
+        .iter()
+        .any(|one| matches!(one.kind, Kind::Text { .. } | Kind::Samples(_) | Kind::Other));
     // What a text is good for, no schema tells.
     let sure = accepts(tool) || !is_text;
     let mut op = middle(context, tool);
@@ -309,7 +311,7 @@ fn with_defaults(context: &Context, tool: &Tool) -> Option<Op> {
     let fits = |one: &Argument, value: &Value| match one.kind {
         Kind::Integer { .. } => mcp_hil_core::wire::as_integer(value).is_some(),
         Kind::Boolean => value.is_boolean(),
-        Kind::Text { .. } | Kind::Other => true,
+        Kind::Text { .. } | Kind::Samples(_) | Kind::Other => true,
     };
     let all: Map<String, Value> = tool
         .arguments

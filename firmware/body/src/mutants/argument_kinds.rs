@@ -35,6 +35,52 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => languages(|language| language.starts_with("zh-CN").then_some("zh-CN"));
     "enum-ends-at-nul": "A value of an enum ends at U+0000, as a string of C."
         => languages(|language| (language.split('\0').next() == Some("zh-CN")).then_some("zh-CN"));
+    "heater-text-taken": "A number as text is taken for the number."
+        => heater(|arguments| number_of_text(arguments, |text| text.parse().ok()));
+    "heater-comma-taken": "Of a text the number before the first other character is taken."
+        => heater(|arguments| number_of_text(arguments, |text| {
+            text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        }));
+    "heater-boolean-taken": "A boolean is taken for a number."
+        => heater(|arguments| if arguments["celsius"].is_boolean() { arguments["celsius"] = json!(5); });
+    "heater-maximum-unchecked": "A number above its maximum is lowered to it."
+        => heater(|arguments| if arguments["celsius"].as_f64().is_some_and(|it| it > 35.0) {
+            arguments["celsius"] = json!(35);
+        });
+    "heater-maximum-cut": "A number is cut to an integer before it is compared with its maximum."
+        => heater(|arguments| if arguments["celsius"].as_f64().is_some_and(|it| it > 35.0 && it < 36.0) {
+            arguments["celsius"] = json!(35);
+        });
+    "heater-minimum-rounded": "A number is rounded before it is compared with its minimum."
+        => heater(|arguments| if arguments["celsius"].as_f64().is_some_and(|it| (4.5..5.0).contains(&it)) {
+            arguments["celsius"] = json!(5);
+        });
+    "heater-slots-null-taken": "Null in the place of a list is an empty one, and taken."
+        => heater(|arguments| if arguments["slots"].is_null() { arguments["slots"] = good_slots(); });
+    "heater-slots-object-taken": "An object in the place of a list is taken."
+        => heater(|arguments| if arguments["slots"].is_object() { arguments["slots"] = good_slots(); });
+    "heater-slots-text-taken": "A list that stands in a text is taken."
+        => heater(|arguments| if arguments["slots"].is_string() { arguments["slots"] = good_slots(); });
+    "heater-slots-one-too-many": "A list may have an element more than the schema says."
+        => heater(|arguments| if let Some(slots) = arguments["slots"].as_array_mut() && slots.len() == 5 {
+            slots.pop();
+        });
+    "heater-slots-first-checked": "Of a list only the first element is checked."
+        => heater(|arguments| if let Some(slots) = arguments["slots"].as_array_mut() {
+            slots.truncate(1);
+        });
+    "heater-slots-hour-24": "The hour of an element may be 24."
+        => heater(|arguments| for slot in arguments["slots"].as_array_mut().into_iter().flatten() {
+            if slot["hour"] == 24 {
+                slot["hour"] = json!(0);
+            }
+        });
+    "heater-slots-member-missing": "An element may be without the warmth that it requires."
+        => heater(|arguments| for slot in arguments["slots"].as_array_mut().into_iter().flatten() {
+            if slot.get("celsius").is_none() && slot.is_object() {
+                slot["celsius"] = json!(20);
+            }
+        });
     "length-unchecked": "The length of a text is not compared with what the schema says." => label(|_| 10, 2..=20);
     "length-in-bytes": "The length of a text is counted in bytes." => label(str::len, 2..=20);
     "length-in-utf16": "The length of a text is counted in UTF-16." => label(|text| text.encode_utf16().count(), 2..=20);
@@ -157,6 +203,18 @@ fn with_extra(act: Option<Act>) -> Defect {
         };
         tool.is_some() && sent.is_some_and(|sent| !sent.keys().all(is_declared))
     })
+}
+
+/// Makes a number of a text in the place of one.
+fn number_of_text(arguments: &mut Value, read: fn(&str) -> Option<f64>) {
+    if let Some(number) = arguments["celsius"].as_str().and_then(read) {
+        arguments["celsius"] = json!(number);
+    }
+}
+
+/// A schedule that the heater takes.
+fn good_slots() -> Value {
+    json!([{"hour": 6, "celsius": 20}])
 }
 
 /// Does something instead of a call that has such a string argument.

@@ -2,6 +2,7 @@
 //! variations differ only in what the harness has to make of them.
 
 mod edit;
+mod heater;
 pub(crate) mod prelude;
 mod select;
 mod tools;

@@ -35,6 +35,7 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => with_tools(defect(), RARE);
     "ranges-below-zero": "Some integers have a range below zero, or a default there."
         => with_tools(defect(), FREEZER);
+    "heater": "There are tools that take a number, and an array of objects." => heater(|_| ());
     "text-told": "A tool tells which text it shows." => shown(|_| ());
     "text-told-in-json": "A tool tells which text it shows, in JSON."
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());

@@ -307,14 +307,15 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
     let mut until = deadline;
     let ended = loop {
         tokio::select! {
-            ended = connection.as_mut() => break Ok(ended),
+            ended = connection.as_mut() => break Some(ended),
             // The other sender lives as long as the connection.
             Ok(()) = changes.changed() => until = Instant::now() + changes.borrow_and_update().lasts(),
             () = sleep_until(until) => {
-                connection.as_mut().graceful_shutdown();
-                let is_idle = matches!(*phase.borrow(), Phase::Idle { .. });
-                let rest = if is_idle { REQUEST_DEADLINE } else { Duration::ZERO };
-                break timeout(rest, connection).await;
+                if matches!(*phase.borrow(), Phase::Idle { .. }) {
+                    connection.as_mut().graceful_shutdown();
+                    break timeout(REQUEST_DEADLINE, connection).await.ok();
+                }
+                break None;
             }
         }
     };
@@ -322,21 +323,21 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
         return;
     }
     let (status, problem) = match ended {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) if error.is_parse_too_large() => (
+        Some(Ok(())) => return,
+        Some(Err(error)) if error.is_parse_too_large() => (
             Some(431),
             format!(
                 "more than {MAX_HTTP_HEADERS} headers, or a head of more than \
                  {MAX_HTTP_HEAD_BYTES} bytes"
             ),
         ),
-        Ok(Err(error)) if error.is_parse() => {
+        Some(Err(error)) if error.is_parse() => {
             (Some(400), format!("not an HTTP/1.1 request ({error})"))
         }
-        Ok(Err(error)) => {
+        Some(Err(error)) => {
             (None, format!("the connection ended before the request was complete ({error})"))
         }
-        Err(_) => (None, format!("no complete request within {MAX_HTTP_REQUEST_S} s")),
+        None => (None, format!("no complete request within {MAX_HTTP_REQUEST_S} s")),
     };
     let exchange = lock(&under_way).take().unwrap_or_else(HttpExchange::unread);
     shared.record(HttpExchange { status, problem: Some(problem), ..exchange });

@@ -110,7 +110,7 @@ impl Judge {
             let open = asked.map(|at| left.remove(at));
             match open {
                 Some(open) if refuses && is_malformed(&open) => {
-                    self.judge_id_member(&unmatched, &open);
+                    self.judge_id_member(&unmatched, &open, &left);
                     self.refusals.answered(open.seq);
                     self.log.refused_without_id(open.seq);
                 }
@@ -137,8 +137,11 @@ impl Judge {
     }
 
     /// Judges an error about a request whose id cannot be used: it says so by the id null.
-    fn judge_id_member(&mut self, unmatched: &Unmatched, open: &Open) {
-        if open.duty.id.is_none() || self.claims.may_leave_out_ids() {
+    fn judge_id_member(&mut self, unmatched: &Unmatched, open: &Open, left: &[Open]) {
+        // Who answers a notification has no id for that, and is told of it elsewhere.
+        let is_note = |one: &Open| one.duty.id.is_none() && one.seq < unmatched.seq;
+        let may_answer_a_note = !unmatched.has_id && left.iter().any(is_note);
+        if open.duty.id.is_none() || may_answer_a_note || self.claims.may_leave_out_ids() {
             return;
         }
         let home = std::mem::replace(&mut self.sink.step, open.step.clone());

@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 26] = [
+const OF_THE_DEVICE: [&str; 27] = [
     "tools",
     "pages",
     "user-tools",
@@ -34,6 +34,7 @@ const OF_THE_DEVICE: [&str; 26] = [
     "default",
     "enum",
     "length",
+    "structured",
     "camera",
     "camera.untold",
     "reinitialize",

@@ -536,6 +536,14 @@ fn an_error_without_an_id_says_null(
     assert_eq!(found, broken);
 }
 
+/// An error without an id may be about a notification, which has none.
+#[test]
+fn who_answers_a_notification_leaves_out_no_id() {
+    let odd = r#"> 1 {"jsonrpc":"2.0","id":"a","method":"ping"}"#;
+    let found = Play::new().play(&[NOTE, odd, NO_ID, FENCE, FENCED]).end();
+    assert!(!found.iter().any(|one| one.ends_with("jsonrpc.id-member")), "{found:?}");
+}
+
 /// Over WebSocket a session may go without its name, in all messages or in none.
 #[rstest]
 #[case::never_named(["", "", ""], &[])]
