@@ -46,16 +46,6 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "channel-plain": "The audio is not encrypted."
         => each(|bytes| bytes[HEADER..].fill(0x58));
-    "channel-key-of-before": "The audio is encrypted with the key of the hello before." => {
-        let mut last = None;
-        arriving("hello", move |hello, hands| {
-            if hands.over_mqtt() && let Some(udp) = hello.get_mut("udp") {
-                let own = udp["key"].clone();
-                udp["key"] = last.replace(own.clone()).unwrap_or(own);
-            }
-            Flow::Pass
-        })
-    };
     "channel-never-stops": "The server's goodbye does not stop the audio."
         => arriving("goodbye", |_, hands| drop_if(hands.over_mqtt()));
 };

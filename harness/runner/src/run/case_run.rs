@@ -93,8 +93,7 @@ impl DutRun<'_, '_> {
         next: Option<&Case>,
     ) -> (Exchange, CaseOutcome) {
         let is_quick = self.dialing.is_quick(session);
-        let may_begin = is_quick || session.may_initialize_again();
-        let flies = session.may_fly(case, (may_begin, is_quick));
+        let flies = session.may_fly(case, is_quick);
         session.flights.begin(flies, true);
         let (dead, settings) = (self.silence.dead, session.flights.settings.clone());
         let (end, outcome) = self.carry_through(session, case, next).await;

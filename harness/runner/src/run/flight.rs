@@ -144,16 +144,15 @@ impl Flight<'_> {
 
 impl Session {
     /// Whether a case may be carried out with its messages under way together, and then again if need be. One with ids
-    /// of its own is carried out again in another session, where one `may_begin`, and one that needs several connections
-    /// where the device `is_quick` to make them.
-    pub(super) fn may_fly(&mut self, case: &Case, (may_begin, is_quick): (bool, bool)) -> bool {
+    /// of its own could not: each is used once in a session. One that needs several connections may where the device
+    /// `is_quick` to make them.
+    pub(super) fn may_fly(&mut self, case: &Case, is_quick: bool) -> bool {
         if !self.flights.are_open() {
             return false;
         }
         let mut scope = Scope::new(self.device.facts.variables.clone());
         scope.set("session", self.connection.session_id.clone().into());
         let mut repeats = |step: &Step, scope: &Scope| match &step.action {
-            Action::Send(_) if may_begin => true,
             Action::Send(outgoing) => match self.fill(outgoing, scope) {
                 Ok(frame) => !is_legal_with_own_id(outgoing, &frame),
                 Err(_) => !matches!(outgoing, Outgoing::Request { id: Some(_), .. }),
