@@ -75,7 +75,7 @@ impl DutRun<'_, '_> {
     /// for.
     fn cases_that_fly(
         &self,
-        session: &Session,
+        session: &mut Session,
         property_case: &PropertyCase<'_>,
         numbers: std::ops::Range<u32>,
     ) -> Vec<Case> {
@@ -84,6 +84,10 @@ impl DutRun<'_, '_> {
         for number in numbers {
             let (property, context) = (property_case.property, property_case.context);
             let case = Draw::new(property, context, self.plan.seed, number).case();
+            // What has ids of its own could not be tried again.
+            if !session.may_fly(&case, false) {
+                break;
+            }
             spent += 2 * effects(&case);
             let budget = self.plan.generation.budget;
             if budget.is_some_and(|budget| self.properties.spent + spent > budget) {
