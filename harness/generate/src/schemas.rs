@@ -42,6 +42,16 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .boxed()
 }
 
+/// A value that the schema of a number, an array or an object forbids.
+fn sampled(context: &Context, tool: &Tool) -> Option<Op> {
+    let argument = tool.arguments.iter().find(|one| matches!(one.kind, Kind::Samples(_)))?;
+    if tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other) {
+        return None;
+    }
+    let (requirement, values) = of_other_types(argument)?;
+    values.first().map(|value| refuser(context, tool, argument, requirement)(&value.to_string()))
+}
+
 /// All that there is to try, in inputs that are no longer than others.
 fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let mut inputs: Vec<Vec<Op>> = Vec::new();
@@ -58,9 +68,11 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
     let first = tools.clone().flat_map(|tool| of_tool(context, tool));
     // They are long: one comes early, the others last.
     let mut sized = lengths::ops(context).into_iter();
+    let sampled = tools.clone().find_map(|tool| sampled(context, tool));
     for op in leading
         .into_iter()
         .chain(sized.next())
+        .chain(sampled)
         .chain(listed)
         .chain(told)
         .chain(first)
