@@ -12,12 +12,6 @@ use super::settings::Settings;
 /// How many are tried first.
 const FEW: usize = 8;
 
-/// From this time on that a device takes to answer, messages go together although nobody said so.
-const WORTH: Duration = Duration::from_millis(30);
-
-/// How many do then: as many good requests, of some 200 bytes each, as fit into what lwIP takes in before it is read.
-const USUAL: usize = 32;
-
 /// With a quicker device time does not tell whether it works on several requests at once.
 const SLOW: Duration = Duration::from_millis(8);
 
@@ -31,7 +25,7 @@ const MOST_STRIKES: u32 = 2;
 /// How many messages may be under way together, and what became of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    /// How many somebody allows for; `None` where nobody said: one with a quick device, some with a slow one.
+    /// How many somebody allows for; `None` where nobody said: one.
     pub(super) limit: Option<u16>,
     /// How many the device was seen to answer in order.
     pub(super) width: usize,
@@ -121,13 +115,7 @@ impl Session {
     /// time, lose some, or answer them as they come.
     pub(super) async fn see_how_many_fly(&mut self) {
         let usual = self.conversation.median_latency().unwrap_or_default();
-        let most = match self.flights.limit {
-            Some(limit) => usize::from(limit),
-            // A chip holds what it has taken in, and each answer, in little memory.
-            None if usual >= WORTH && self.device.silicon => FEW,
-            None if usual >= WORTH => USUAL,
-            None => 1,
-        };
+        let most = self.flights.limit.map_or(1, usize::from);
         self.flights.settings =
             self.settings_in(self.device.status.as_ref(), &self.device.permission);
         if most < 2 {
