@@ -252,8 +252,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, help_heading = "Selection")]
     pub linger: Option<Duration>,
 
-    /// How many messages may be under way together, if the device answers so many in order; 1 sends them one after the
-    /// other [default: 32 where an answer takes 30 ms or more, 1 else]
+    /// How many messages may be under way together, if the device answers so many in order: shortens runs on
+    /// devices that take long to answer [default: 1, one after the other]
     #[arg(
         long,
         value_name = "NUMBER",

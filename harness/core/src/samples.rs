@@ -14,8 +14,9 @@ const MOST_ELEMENTS: u64 = 32;
 /// Most values that a schema forbids.
 const MOST_BAD: usize = 32;
 
-/// Keywords of arrays and objects that say more than is understood here (JSON Schema 2020-12).
-const FURTHER: [&str; 9] = [
+/// Keywords that say more than is understood here (JSON Schema 2020-12; `nullable` is of OpenAPI 3.0, and meant by some).
+const FURTHER: [&str; 10] = [
+    "nullable",
     "prefixItems",
     "contains",
     "uniqueItems",
@@ -65,8 +66,9 @@ fn of(schema: &Value, deep: u8) -> Option<Samples> {
         "number" => Some(number(schema, &[0.5, 1.0])),
         "integer" => {
             let mut whole = number(schema, &[1.0]);
-            let half = whole.good.as_f64().map(|good| json!(good + 0.5));
-            whole.bad.extend(half);
+            // Of a large number there is no half.
+            let half = whole.good.as_f64().map(|good| good + 0.5);
+            whole.bad.extend(half.filter(|half| half.fract() != 0.0).map(Value::from));
             Some(whole)
         }
         "boolean" => {
@@ -92,11 +94,12 @@ fn number(schema: &Value, beyond: &[f64]) -> Samples {
     let comma = json!(format!("{good},5"));
     let mut bad =
         vec![json!(good.to_string()), comma, json!(true), json!(null), json!([good]), json!({})];
+    // So little more than a large number is that number.
     for by in beyond {
-        bad.extend(high.map(|high| plain(high + by)));
-        bad.extend(low.map(|low| plain(low - by)));
+        bad.extend(high.map(|high| high + by).filter(|it| Some(*it) > high).map(plain));
+        bad.extend(low.map(|low| low - by).filter(|it| Some(*it) < low).map(plain));
     }
-    bad.extend(high.map(|_| json!(1e300)));
+    bad.extend(high.filter(|high| *high < 1e300).map(|_| json!(1e300)));
     Samples { good, bad }
 }
 
@@ -191,6 +194,7 @@ mod tests {
     #[case::number(json!({"type": "number", "minimum": 5, "maximum": 35}), json!(20))]
     #[case::narrow(json!({"type": "number", "minimum": 0.25, "maximum": 0.75}), json!(0.25))]
     #[case::unbounded(json!({"type": "number"}), json!(1))]
+    #[case::large(json!({"type": "number", "minimum": -1e300, "maximum": 1e300}), json!(0))]
     #[case::array(json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2}), json!([true, true]))]
     #[case::object(
         json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x", "y"]}, "b": {}}, "required": ["a"]}),
@@ -211,6 +215,7 @@ mod tests {
     #[case::integer(json!({"type": "integer"}))]
     #[case::several(json!({"type": ["number", "null"]}))]
     #[case::narrowed(json!({"type": "number", "multipleOf": 0.5}))]
+    #[case::nullable(json!({"type": "number", "nullable": true}))]
     #[case::anything(json!({"type": "array"}))]
     #[case::odd_elements(json!({"type": "array", "items": {"type": "number", "not": {"const": 1}}}))]
     #[case::unique(json!({"type": "array", "items": {"type": "number"}, "uniqueItems": true}))]
