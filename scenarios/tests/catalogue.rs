@@ -8,13 +8,14 @@ use std::path::Path;
 use common::{CAPABILITIES, catalogue, scripts};
 use mcp_hil_core::catalogue::RequirementId;
 
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "xiaozhi MCP flow",
     "xiaozhi WebSocket",
     "xiaozhi MQTT+UDP",
     "xiaozhi volume workflow",
     "JSON-RPC 2.0",
     "MCP 2024-11-05",
+    "MCP 2025-06-18",
     "MQTT 3.1.1",
     "RFC 6455",
     "RFC 6716",

@@ -95,6 +95,7 @@ pub fn document_address(source: &str) -> Option<&'static str> {
     Some(match source {
         "JSON-RPC 2.0" => "https://www.jsonrpc.org/specification",
         "MCP 2024-11-05" => "https://modelcontextprotocol.io/specification/2024-11-05",
+        "MCP 2025-06-18" => "https://modelcontextprotocol.io/specification/2025-06-18",
         "xiaozhi MCP flow" => XIAOZHI[0],
         "xiaozhi WebSocket" => XIAOZHI[1],
         "xiaozhi MQTT+UDP" => XIAOZHI[2],

@@ -33,8 +33,16 @@ const FURTHER: [&str; 10] = [
 pub struct Samples {
     /// One that it allows. What else a device wants of it, no schema tells.
     pub good: Value,
+    /// Another one that it allows, of a number the half beside it.
+    pub half: Option<Value>,
     /// Some that it forbids, the more usual mistakes first.
     pub bad: Vec<Value>,
+}
+
+impl Samples {
+    fn new(good: impl Into<Value>, bad: Vec<Value>) -> Self {
+        Self { good: good.into(), half: None, bad }
+    }
 }
 
 /// Samples for a number, an array or an object, where the schema is plain enough to be sure.
@@ -66,14 +74,11 @@ fn of(schema: &Value, deep: u8) -> Option<Samples> {
         "number" => Some(number(schema, &[0.5, 1.0])),
         "integer" => {
             let mut whole = number(schema, &[1.0]);
-            // Of a large number there is no half.
-            let half = whole.good.as_f64().map(|good| good + 0.5);
-            whole.bad.extend(half.filter(|half| half.fract() != 0.0).map(Value::from));
+            let half = whole.half.take();
+            whole.bad.extend(half);
             Some(whole)
         }
-        "boolean" => {
-            Some(Samples { good: true.into(), bad: vec![json!("true"), json!(1), json!(null)] })
-        }
+        "boolean" => Some(Samples::new(true, vec![json!("true"), json!(1), json!(null)])),
         "string" => Some(text(schema)?),
         "array" => array(schema, deep),
         "object" => object(schema, deep),
@@ -90,7 +95,11 @@ fn number(schema: &Value, beyond: &[f64]) -> Samples {
         (Some(low), Some(high)) => Some(f64::midpoint(low, high).floor()).filter(|it| *it >= low),
         _ => None,
     };
-    let good = plain(middle.or(low).or(high).unwrap_or(1.0));
+    let whole = middle.or(low).or(high).unwrap_or(1.0);
+    let good = plain(whole);
+    // Of a large number there is no half.
+    let is_half = |half: &f64| half.fract() != 0.0 && high.is_none_or(|high| *half <= high);
+    let half = Some(whole + 0.5).filter(is_half).map(Value::from);
     let comma = json!(format!("{good},5"));
     let mut bad =
         vec![json!(good.to_string()), comma, json!(true), json!(null), json!([good]), json!({})];
@@ -100,7 +109,7 @@ fn number(schema: &Value, beyond: &[f64]) -> Samples {
         bad.extend(low.map(|low| low - by).filter(|it| Some(*it) < low).map(plain));
     }
     bad.extend(high.filter(|high| *high < 1e300).map(|_| json!(1e300)));
-    Samples { good, bad }
+    Samples { good, half, bad }
 }
 
 /// A number as people write it: without a point where it is whole.
@@ -124,7 +133,7 @@ fn text(schema: &Value) -> Option<Samples> {
         let other = json!("mcp-hil-none");
         bad.extend((!listed.contains(&other)).then_some(other));
     }
-    Some(Samples { good, bad })
+    Some(Samples::new(good, bad))
 }
 
 fn array(schema: &Value, deep: u8) -> Option<Samples> {
@@ -138,6 +147,8 @@ fn array(schema: &Value, deep: u8) -> Option<Samples> {
     }
     let good = times(number);
     let mut bad = vec![json!(null), json!({}), json!("mcp-hil"), json!(good.to_string()), json!(1)];
+    // An element that stands alone: some make a list of it.
+    bad.extend(Some(&element.good).filter(|alone| alone.is_object()).cloned());
     bad.extend(most.filter(|most| *most < MOST_ELEMENTS).map(|most| times(most + 1)));
     bad.extend(least.checked_sub(1).map(times));
     // An element behind good ones: some look at the first alone.
@@ -150,7 +161,7 @@ fn array(schema: &Value, deep: u8) -> Option<Samples> {
         }
         bad.push(elements.into());
     }
-    Some(Samples { good, bad })
+    Some(Samples::new(good, bad))
 }
 
 fn object(schema: &Value, deep: u8) -> Option<Samples> {
@@ -181,7 +192,7 @@ fn object(schema: &Value, deep: u8) -> Option<Samples> {
             with.into()
         }));
     }
-    Some(Samples { good: good.into(), bad })
+    Some(Samples::new(good, bad))
 }
 
 #[cfg(test)]
@@ -224,6 +235,15 @@ mod tests {
         assert_eq!(samples(&schema), None);
     }
 
+    #[rstest]
+    #[case(json!({"type": "number", "minimum": 5, "maximum": 35}), Some(20.5))]
+    #[case(json!({"type": "number", "minimum": 1, "maximum": 1.2}), None)]
+    #[case(json!({"type": "number", "minimum": 1e300}), None)]
+    #[case(json!({"type": "array", "items": {"type": "number"}}), None)]
+    fn a_number_has_a_half_beside_it(#[case] schema: Value, #[case] half: Option<f64>) {
+        assert_eq!(samples(&schema).unwrap().half, half.map(Value::from));
+    }
+
     #[test]
     fn mistakes_of_parts_are_mistakes_of_the_whole() {
         let schema = json!({"type": "array", "maxItems": 2, "items": {
@@ -233,6 +253,7 @@ mod tests {
         }});
         let samples = samples(&schema).unwrap();
         for bad in [
+            json!({"hour": 11}),
             json!([{"hour": 11}, {"hour": 24}]),
             json!([{"hour": 11}, {"hour": 11.5}]),
             json!([{"hour": 11}, {}]),

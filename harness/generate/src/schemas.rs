@@ -14,8 +14,15 @@ use crate::arguments::{
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
 use crate::steps::{call, put_back, request};
+use crate::tool_names::NO_TOOL;
 use crate::{lengths, told};
 use mcp_hil_scenario::{Answer, Step};
+
+/// How many tools are called one after the other.
+const AT_ONCE: usize = 9;
+
+/// Most arguments of which each is refused once.
+const MOST_REFUSED: usize = 6;
 
 /// What a message says of a tool that is not known, or of its arguments.
 const UNKNOWN: &str =
@@ -49,7 +56,26 @@ fn sampled(context: &Context, tool: &Tool) -> Option<Op> {
         return None;
     }
     let (requirement, values) = of_other_types(argument)?;
-    values.first().map(|value| refuser(context, tool, argument, requirement)(&value.to_string()))
+    let mut op = allowed(tool, argument);
+    op.extend(refuser(context, tool, argument, requirement)(&values.first()?.to_string()));
+    Some(op)
+}
+
+/// Values that the schema of a number, an array or an object allows.
+fn allowed(tool: &Tool, argument: &Argument) -> Op {
+    let Kind::Samples(samples) = &argument.kind else { return Op::new() };
+    let with = |value: &Value| {
+        let mut arguments = others(tool, argument);
+        arguments.insert(argument.name.clone(), value.clone());
+        let valid = tool.is_valid(&argument.name, &arguments);
+        let message = call(&tool.name, arguments.into());
+        let message = message.answer(Id::ArgumentsSchemaAllowed, Answer::Any);
+        match valid {
+            true => message.not_invalid(Id::ArgumentsSchemaAllowed),
+            false => message,
+        }
+    };
+    [&samples.good].into_iter().chain(&samples.half).map(with).collect()
 }
 
 /// All that there is to try, in inputs that are no longer than others.
@@ -73,6 +99,9 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
         .into_iter()
         .chain(sized.next())
         .chain(sampled)
+        .chain(joined(context))
+        .chain(nullary(context))
+        .chain(tools.clone().filter_map(|tool| in_part(context, tool)))
         .chain(listed)
         .chain(told)
         .chain(first)
@@ -103,6 +132,7 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
                 ops.extend(bad_values(context, tool, argument, (low, high)));
             }
         }
+        ops.extend(Some(allowed(tool, argument)).filter(|op| !op.is_empty()));
         ops.extend(without(context, tool, argument));
         // One that the tool may convert; the others come last.
         if let Some((requirement, values)) = of_other_types(argument)
@@ -113,16 +143,48 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
         }
     }
     ops.extend(with_defaults(context, tool));
-    if tool.arguments.is_empty() && context.can("nullary") {
-        // It may fail for any reason but these: the list has told that it is there, and takes nothing.
+    ops
+}
+
+/// Calls of tools that take nothing, behind one of a tool that nobody knows: what is said of that is not said of them.
+fn nullary(context: &Context) -> Vec<Op> {
+    let tools = context.tools().iter().filter(|tool| tool.arguments.is_empty());
+    let tools: Vec<&Tool> = tools.filter(|_| context.can("nullary")).collect();
+    // They may fail for any reason but these: the list has told that they are there, and take nothing.
+    let known = |tool: &&Tool| {
         let unknown =
             json!({"$not": {"code": {"$in": [-32601, -32602]}, "message": {"$match": UNKNOWN}}});
-        let known = call(&tool.name, json!({}))
+        call(&tool.name, json!({}))
             .answer(Id::CallSuccess, Answer::Any)
-            .if_error(Id::ListListedKnown, unknown);
-        ops.push(vec![known]);
-    }
-    ops
+            .if_error(Id::ListListedKnown, unknown)
+    };
+    let op = |tools: &[&Tool]| {
+        let mut op = vec![call(NO_TOOL, json!({}))];
+        op.extend(tools.iter().map(known));
+        op
+    };
+    tools.chunks(AT_ONCE).map(op).collect()
+}
+
+/// A required argument under a name that another language would have for it: one of a tool is enough, as they are all
+/// looked up alike.
+fn joined(context: &Context) -> Option<Op> {
+    context.tools().iter().filter(|tool| !is_step(tool)).find_map(|tool| {
+        let argument = tool.arguments.iter().find(|one| one.required && one.kind != Kind::Other)?;
+        let letters: Vec<char> = argument.name.chars().collect();
+        let (half, rest) = letters.split_at(letters.len() / 2);
+        let name = match argument.name.contains('_') {
+            true => argument.name.replace('_', "-"),
+            false => half.iter().chain(&['_']).chain(rest).collect(),
+        };
+        let taken = tool.arguments.iter().any(|one| one.name == name);
+        let mut all = others(tool, argument);
+        all.insert(name, arguments::value_of(&argument.kind));
+        let fillable = tool.arguments.iter().all(|one| !one.required || one.kind != Kind::Other);
+        let message = call(&tool.name, all.into());
+        let refused = arguments::refusal(message, Id::ArgumentsMissing).like("missing-argument");
+        (fillable && !taken).then(|| vec![refused])
+    })
 }
 
 /// Most values of an enum that are tried, from its beginning and from its end.
@@ -253,6 +315,42 @@ fn between_readings(context: &Context, tool: &Tool, refused: Op) -> Op {
     let values = tool.arguments.iter().map(|one| (one.name.clone(), least(&one.kind)));
     let before = call(&tool.name, Value::Object(values.collect()));
     [vec![before, read()], refused, vec![read()]].concat()
+}
+
+/// What is refused for one of several arguments, between two readings of a tool that may tell the others.
+fn in_part(context: &Context, tool: &Tool) -> Option<Op> {
+    let reader = context.reader(&tool.name).filter(|_| shown_at(context, tool).is_none())?;
+    let named = |value: fn(&Kind) -> Option<Value>| {
+        let values = tool.arguments.iter().map(|one| Some((one.name.clone(), value(&one.kind)?)));
+        values.collect::<Option<Map<String, Value>>>()
+    };
+    // Known values before, which those that are refused differ from.
+    let before = named(|kind| match kind {
+        Kind::Integer { minimum: Some(low), .. } => Some((*low).into()),
+        Kind::Other => None,
+        kind => Some(arguments::value_of(kind)),
+    })?;
+    let other = named(|kind| match kind {
+        Kind::Integer { maximum: Some(high), .. } => Some((*high).into()),
+        Kind::Boolean => Some(false.into()),
+        Kind::Text { choices } => Some(choices.last().map_or("mcp-hil-refused", |it| it).into()),
+        Kind::Other => None,
+        kind => Some(arguments::value_of(kind)),
+    })?;
+    let refused = tool.arguments.iter().map(|one| {
+        let bad = match &one.kind {
+            Kind::Integer { maximum: Some(high), .. } => high.checked_add(1).map(Value::from),
+            Kind::Text { choices } if choices.is_empty() => None,
+            _ => Some(json!("mcp-hil")),
+        };
+        let mut values = other.clone();
+        values.insert(one.name.clone(), bad.unwrap_or_else(|| json!([7])));
+        call(&tool.name, values.into())
+    });
+    let several = tool.arguments.len() > 1 && tool.arguments.len() <= MOST_REFUSED;
+    let read = || call(reader, json!({}));
+    let first = [call(&tool.name, before.into()), read()];
+    several.then(|| first.into_iter().chain(refused).chain([read()]).collect())
 }
 
 /// A call without the argument: refused if the schema requires it. One without a default that is not required may

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{Op, value_of};
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
-use crate::steps::call;
+use crate::steps::{call, initialize};
 
 /// Numbers of which each smaller type makes others.
 const NUMBERS: [i64; 9] = [-40_000, -300, -129, -100, -7, 200, 300, 40_000, 70_000];
@@ -38,6 +38,7 @@ pub(crate) fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
     let exchanged = exchanged(tool, told);
     let mut ops = integers(tool, told);
     ops.extend(exchanged);
+    ops.extend(context.can("reinitialize").then(|| initialized(tool, told)));
     ops.extend(tool.arguments.iter().filter_map(|argument| default(tool, argument, told)));
     ops
 }
@@ -85,6 +86,19 @@ fn exchanged(tool: &Tool, told: &Told) -> Option<Op> {
         }
     }
     (!reading.expect.is_empty()).then(|| vec![call(&tool.name, values.into()), reading])
+}
+
+/// Sets something, and begins the conversation again: the same is told.
+fn initialized(tool: &Tool, told: &Told) -> Op {
+    let mut first = call(&told.reader, json!({}));
+    let mut second = first.clone();
+    for (nth, at) in told.places.values().enumerate() {
+        let name = format!("told{nth}");
+        first.bind.insert(name.clone(), at.clone());
+        let same = json!(format!("${{{name}}}"));
+        second = second.shows_as_bound(Id::InitializeToldKept, at, same);
+    }
+    vec![call(&tool.name, values(tool).into()), first, initialize(), second]
 }
 
 /// Sets an argument to its default, and leaves it out: both times the same is told.

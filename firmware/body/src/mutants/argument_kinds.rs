@@ -41,6 +41,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => heater(|arguments| number_of_text(arguments, |text| {
             text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         }));
+    "heater-whole-refused": "A number without a point is refused."
+        => heater(|arguments| if arguments["celsius"].is_i64() { arguments["celsius"] = json!(null); });
+    "heater-fraction-refused": "A number with a fraction is refused."
+        => heater(|arguments| if arguments["celsius"].is_f64() { arguments["celsius"] = json!(null); });
     "heater-boolean-taken": "A boolean is taken for a number."
         => heater(|arguments| if arguments["celsius"].is_boolean() { arguments["celsius"] = json!(5); });
     "heater-maximum-unchecked": "A number above its maximum is lowered to it."
@@ -59,6 +63,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => heater(|arguments| if arguments["slots"].is_null() { arguments["slots"] = good_slots(); });
     "heater-slots-object-taken": "An object in the place of a list is taken."
         => heater(|arguments| if arguments["slots"].is_object() { arguments["slots"] = good_slots(); });
+    "heater-slots-one-taken": "An element in the place of a list is taken for a list of one."
+        => heater(|arguments| if arguments["slots"].get("hour").is_some() { arguments["slots"] = good_slots(); });
     "heater-slots-text-taken": "A list that stands in a text is taken."
         => heater(|arguments| if arguments["slots"].is_string() { arguments["slots"] = good_slots(); });
     "heater-slots-one-too-many": "A list may have an element more than the schema says."

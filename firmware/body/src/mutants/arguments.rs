@@ -105,6 +105,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => integers(|value, range| {
             (value.as_f64()? > f64::from(i32::MAX)).then_some(range.maximum)
         });
+    "argument-name-underscores-ignored": "Underscores in the name of the level are ignored."
+        => defect().on_call(|params, _| {
+            let arguments = params.get_mut("arguments").and_then(Value::as_object_mut);
+            let Some(arguments) = arguments else { return };
+            if let Some(value) = arguments.remove("vol_ume") {
+                set(arguments, "volume", value);
+            }
+        });
     "argument-name-case-insensitive": "Argument names are compared case-insensitively."
         => defect().on_call(|params, hands| {
             let tool = hands.tool_of(params);

@@ -109,6 +109,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "tool-without-self": "A tool is also found without the `self.` in front of its name."
         => found_by(|asked, known| known.strip_prefix("self.") == Some(asked));
+    "climate-structured-text": "A number that a tool tells beside its text is a text itself, and the list says a number."
+        => structured_climate(json!({"celsius": "21.5"}));
+    "tool-name-wide": "Wide letters in the name of a tool are read as narrow ones."
+        => defect().on_call(|params, _| if let Some(Value::String(name)) = params.get_mut("name") {
+            *name = name.replace('\u{ff53}', "s");
+        });
     "tool-name-missing-succeeds": "A call that names no tool succeeds without doing anything."
         => succeeds(|params| params.is_object() && params.get("name").is_none());
     "tool-name-default": "A call that names no tool returns the status."

@@ -31,6 +31,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => echo(|id| (id == &json!(0)).then_some(Value::Null));
     "id-int32-max-refused": "Id 2147483647 is reserved for internal use and refused."
         => dropped(|id| id == &json!(i32::MAX));
+    "id-1000-next": "Id 1000 comes back as 1001." => echo(|id| (id == &json!(1000)).then(|| json!(1001)));
+    "id-256-zero": "Id 256 comes back as 0." => echo(|id| (id == &json!(256)).then(|| json!(0)));
+    "id-answered-before": "A request with the id of the one before gets the answer of that, also in another session." => {
+        let mut last = None;
+        defect().on_answer(move |_, payload, _| {
+            match &last {
+                Some((id, said)) if *id == payload["id"] => set_content(payload, Clone::clone(said)),
+                _ => last = Some((payload["id"].clone(), content(payload))),
+            }
+            Flow::Pass
+        })
+    };
     "id-error-null": "Error answers have the id null."
         => refusals(|payload| payload["id"] = Value::Null);
     "id-error-zero": "Error answers have the id 0." => refusals(|payload| payload["id"] = json!(0));

@@ -58,6 +58,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => payloads(|payload| if payload.get("method").is_some_and(|method| !method.is_string()) {
             set(payload, "method", "ping");
         });
+    "method-ping-trimmed": "A ping with blanks around it is one."
+        => payloads(|payload| if get(payload, "method").as_str().is_some_and(|it| it.trim() == "ping") {
+            set(payload, "method", "ping");
+        });
+    "method-of-array": "A method that stands in an array is taken out of it."
+        => payloads(|payload| if get(payload, "method") == &json!(["ping"]) {
+            set(payload, "method", "ping");
+        });
     "params-unchecked": "Parameters that are not an object are treated as missing."
         => payloads(|payload| payload.retain(|name, value| name != "params" || value.is_object()));
     "response-acknowledged": "A response is answered with an empty result."

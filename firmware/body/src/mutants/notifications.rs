@@ -191,6 +191,13 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "device-message-undeclared": "A message for the log is sent, and initialize does not tell of such."
+        => sent(|payload| {
+            payload["method"] = json!("notifications/message");
+            payload["params"] = json!({"level": "info", "data": "state changed"});
+        });
+    "device-change-undeclared": "A change of the list is told, and initialize does not tell of such."
+        => sent(|payload| payload["method"] = json!("notifications/tools/list_changed"));
     "device-message-without-data": "A message for the log has no data."
         => sent(|payload| {
             payload["method"] = json!("notifications/message");

@@ -26,6 +26,16 @@ pub(super) const TEXTS: &[Row] = rows! {
     "alarm-refused-in-part": "An alarm is stored argument by argument, also if a later one is refused."
         => alarm(storing([true, false]));
     "alarm-refused-and-stored": "What is refused of an alarm is stored." => alarm(storing([false, true]));
+    "sign-refused-and-shown": "A message is shown before it is seen that its time is too long."
+        => sign(|cause, is_done, shown| if cause.method() != "initialize" && (is_done || cause.argument("seconds").is_i64()) {
+            *shown = cause.argument("text").as_str().unwrap_or_default().to_string();
+        });
+    "sign-cleared-by-initialize": "An initialize takes the message from the sign."
+        => sign(|cause, is_done, shown| if cause.method() == "initialize" {
+            shown.clear();
+        } else if is_done {
+            *shown = cause.argument("text").as_str().unwrap_or_default().to_string();
+        });
     "alarm-sign-lost": "The sign of an alarm's offset is lost."
         => alarm(|cause, is_done, kept| {
             storing([false, false])(cause, is_done, kept);
@@ -194,6 +204,15 @@ pub(super) const LIST: &[Row] = rows! {
         => schema(CHANNEL, |schema| schema["properties"]["channel"]["minimum"] = json!(100_000));
     "list-enum-of-numbers": "The values that are listed of a text are numbers."
         => schema("self.note.write", |schema| schema["properties"]["text"]["enum"] = json!([0, 1, 2]));
+    "list-name-with-blank": "A name is listed with a blank at its end, and called without."
+        => method("tools/list").result(|page| for tool in tools_of(page) {
+            if tool["name"] == "self.sensor.get_climate" {
+                tool["name"] = json!("self.sensor.get_climate ");
+            }
+        })
+        .on_error(|_, error| if let Some(Value::String(said)) = error.get_mut("message") {
+            *said = said.replace("Unknown tool:", "Nie ma narz\u{119}dzia");
+        });
     "list-property-empty": "The schema of an argument is empty."
         => schema("self.note.write", |schema| schema["properties"]["text"] = json!({}));
 };

@@ -149,6 +149,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
             text.truncate(text.floor_char_boundary(text.len() / 2));
             Flow::Pass
         });
+    "fragments-decoded-alone": "Each fragment is decoded by itself: a character that is cut becomes others."
+        => fragments(|text, _| {
+            *text = text.replace(|c: char| !c.is_ascii(), "\u{fffd}\u{fffd}");
+            Flow::Pass
+        });
     "fragments-panic": "A message in several WebSocket fragments overruns a buffer."
         => fragments(|_, hands| instead(Act::Panic, hands));
 };

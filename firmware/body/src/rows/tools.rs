@@ -111,6 +111,45 @@ const ALARM: &[Tool] = &[
     },
 ];
 
+const SHOW_MESSAGE: &str = "self.sign.show_message";
+const GET_MESSAGE: &str = "self.sign.get_message";
+const SIGN: &[Tool] = &[
+    Tool {
+        name: SHOW_MESSAGE,
+        description: "Shows a message on the sign.",
+        properties: &[
+            Property::text("text", "The message."),
+            Property::integer("seconds", "For how long.", 1, 600).with_default_integer(60),
+        ],
+        user_only: false,
+        handler: |_, _, _| Ok("true".to_string()),
+    },
+    Tool {
+        name: GET_MESSAGE,
+        description: "Tells what the sign shows.",
+        properties: &[],
+        user_only: false,
+        handler: |_, _, _| Ok(String::new()),
+    },
+];
+
+/// A sign that shows what one tool is given, and another one tells. What it shows after calls of the first one and after
+/// initialize, `follow` says; it is told whether they succeeded.
+pub(crate) fn sign(mut follow: impl FnMut(&Request, bool, &mut String) + 'static) -> Defect {
+    let mut shown = String::new();
+    let layer = defect().on_answer(move |cause, payload, _| {
+        if cause.tool() == GET_MESSAGE {
+            if let Some(told) = payload.pointer_mut("/result/content/0/text") {
+                *told = shown.clone().into();
+            }
+        } else if cause.tool() == SHOW_MESSAGE || cause.method() == "initialize" {
+            follow(cause, payload.get("error").is_none(), &mut shown);
+        }
+        Flow::Pass
+    });
+    with_tools(layer, SIGN)
+}
+
 /// Hour and offset of an alarm.
 pub(crate) type Alarm = [(&'static str, i64); 2];
 
@@ -142,6 +181,28 @@ pub(crate) fn storing(stores: [bool; 2]) -> impl FnMut(&Request, bool, &mut Alar
             *value = new.or(default).unwrap_or(*value);
         }
     }
+}
+
+/// A climate that is told beside the text, as the list says: a number under `celsius`.
+pub(crate) fn structured_climate(told: Value) -> Defect {
+    const GET_CLIMATE: &str = "self.sensor.get_climate";
+    let celsius = serde_json::json!({"celsius": {"type": "number"}});
+    let schema =
+        serde_json::json!({"type": "object", "properties": celsius, "required": ["celsius"]});
+    let listed = method("tools/list").result(move |page| {
+        let tools = page["tools"].as_array_mut().into_iter().flatten();
+        for tool in tools.filter(|tool| tool["name"] == GET_CLIMATE) {
+            tool["outputSchema"] = schema.clone();
+        }
+    });
+    listed.on_answer(move |cause, payload, _| {
+        if cause.tool() == GET_CLIMATE
+            && let Some(result) = payload.get_mut("result")
+        {
+            result["structuredContent"] = told.clone();
+        }
+        Flow::Pass
+    })
 }
 
 /// Tells in the list which languages there are, and reads one that is asked for as another.

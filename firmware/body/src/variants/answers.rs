@@ -8,6 +8,8 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_REQUEST: i32 = -32600;
 
 pub(super) const VARIANTS: &[Row] = rows! {
+    "climate-structured": "The climate is told beside the text, as the list says."
+        => structured_climate(json!({"celsius": 21.5}));
     "unknown-tool-32601": "An unknown tool gets the code -32601, as the MCP flow shows."
         => refused_calls(|is_known, payload| if !is_known {
             payload["error"]["code"] = json!(METHOD_NOT_FOUND);

@@ -11,7 +11,8 @@ pub(super) const VARIANTS: &[Row] = rows! {
             hands.send_payload(
                 &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": data}),
             );
-        });
+        })
+        .on_result("initialize", |_, result| result["capabilities"]["logging"] = json!({}));
     "other-messages-between":
         "Messages of other types, known and unknown, come before every answer."
         => before_answers(|hands, count| {

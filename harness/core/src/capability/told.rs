@@ -14,6 +14,8 @@ const MOST: usize = 3;
 /// How the names of tools that set something begin behind their family, and of those that tell it.
 const SETS: &str = ".set_";
 const GETS: &str = ".get_";
+/// And of those that show something, which is as good as setting it where another tool of theirs tells it.
+const SHOWS: &str = ".show_";
 
 /// A tool that sets something, and another one that tells what was set: seen with two values of each argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +68,13 @@ pub fn pairs(tools: &[Value], permission: &Permission) -> Vec<Pair> {
     };
     let setters: Vec<&Candidate> = candidates.iter().filter(sets).collect();
     let told = setters.iter().filter_map(|tool| pair(tool, own(&tool.name)?));
+    let shows = candidates.iter().filter(|tool| tool.name.contains(SHOWS));
+    let shown = shows.filter_map(|tool| pair(tool, own(&tool.name)?)).take(1);
     let in_status = setters.iter().filter(|tool| own(&tool.name).is_none());
-    told.take(MOST).chain(in_status.filter_map(|tool| pair(tool, status?)).take(MOST)).collect()
+    told.take(MOST)
+        .chain(shown)
+        .chain(in_status.filter_map(|tool| pair(tool, status?)).take(MOST))
+        .collect()
 }
 
 /// Most that any type of integer holds, with or without a sign.

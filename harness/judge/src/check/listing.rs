@@ -87,6 +87,11 @@ impl Lists {
         self.tells_changes
     }
 
+    /// The schemas of the tools that were listed.
+    pub(crate) fn schemas(&self) -> &BTreeMap<String, Value> {
+        &self.schemas
+    }
+
     /// Judges an answer to `tools/list` or `tools/call` on this link.
     pub(crate) fn answered(
         &mut self,

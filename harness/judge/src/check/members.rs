@@ -1,7 +1,7 @@
 //! Optional members of results and of the device's notifications: where they are there, they have the type that MCP's
 //! schema gives them. What the device claims in `initialize` holds later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::wire::as_integer;
@@ -67,6 +67,20 @@ const LEVELS: [&str; 8] =
 /// Logging is none: who claims it sends log messages, and need not let their level be set.
 const SERVED: [(&str, &str); 2] = [("resources", "resources/list"), ("prompts", "prompts/list")];
 
+/// Notifications that a device says in `initialize` that it sends, and where it says so (MCP 2024-11-05, server/utilities/logging,
+/// server/tools, server/resources and server/prompts, "Capabilities").
+const DECLARED: [(&str, &str, Id); 5] = [
+    ("notifications/message", "/logging", Id::NotificationsLogDeclared),
+    ("notifications/tools/list_changed", "/tools/listChanged", Id::NotificationsChangeDeclared),
+    ("notifications/prompts/list_changed", "/prompts/listChanged", Id::NotificationsChangeDeclared),
+    (
+        "notifications/resources/list_changed",
+        "/resources/listChanged",
+        Id::NotificationsChangeDeclared,
+    ),
+    ("notifications/resources/updated", "/resources/subscribe", Id::NotificationsChangeDeclared),
+];
+
 /// JSON-RPC's code of methods that do not exist.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -77,6 +91,8 @@ pub(super) struct Claims {
     first: Vec<(Value, [Option<String>; 3])>,
     /// The capabilities of the latest one.
     capabilities: Vec<String>,
+    /// The places of all that it ever declared of [`DECLARED`]; nothing before the first `initialize` was answered.
+    declared: Option<BTreeSet<&'static str>>,
     /// The version of the protocol that it got.
     version: String,
     /// Whether one of [`SERVED`] was ever among them.
@@ -150,6 +166,7 @@ impl Claims {
         if payload.contains_key("id") {
             return;
         }
+        self.judge_declared(payload, seq, sink);
         let received = || Value::Object(payload.clone()).to_string();
         let member = |name: &str| payload.get("params").and_then(|params| params.get(name));
         match payload.get("method").and_then(Value::as_str) {
@@ -206,9 +223,31 @@ impl Claims {
         }
     }
 
+    /// Judges whether a notification of the device is of a kind that it has said it sends.
+    fn judge_declared(&self, payload: &Map<String, Value>, seq: u64, sink: &mut Sink) {
+        sink.held(Id::NotificationsLogDeclared);
+        sink.held(Id::NotificationsChangeDeclared);
+        let Some(declared) = &self.declared else { return };
+        let method = payload.get("method").and_then(Value::as_str).unwrap_or_default();
+        let known = DECLARED.iter().find(|(kind, ..)| *kind == method);
+        if let Some((_, place, requirement)) = known {
+            sink.test_once(*requirement, declared.contains(place), || {
+                let place = place.trim_start_matches('/').replace('/', ".");
+                let expected = format!("`{place}` among the capabilities of initialize");
+                evidence(expected, Value::Object(payload.clone()).to_string(), seq)
+            });
+        }
+    }
+
     fn initialized(&mut self, result: &Value, (payload, open, seq): Exchange<'_>, sink: &mut Sink) {
         let capabilities = result.get("capabilities").and_then(Value::as_object);
         self.capabilities = capabilities.into_iter().flat_map(Map::keys).cloned().collect();
+        let says = |place: &str| {
+            let said = result.get("capabilities").and_then(|all| all.pointer(place));
+            said.is_some_and(|said| !matches!(said, Value::Null | Value::Bool(false)))
+        };
+        let places = DECLARED.iter().map(|(_, place, _)| *place).filter(|place| says(place));
+        self.declared.get_or_insert_default().extend(places);
         let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         version.clone_into(&mut self.version);
         let sent: Value = serde_json::from_str(&open.text).unwrap_or_default();

@@ -20,6 +20,7 @@ mod foreign_result;
 mod handshake;
 mod kept;
 mod leak;
+mod listed_unknown;
 mod listing;
 mod log;
 mod members;
@@ -37,6 +38,7 @@ mod refusal_text;
 mod shifted;
 pub(crate) mod sink;
 mod status;
+mod structured;
 mod theme;
 mod told;
 mod tool;
@@ -160,6 +162,8 @@ pub struct Judge {
     echoes: echo::Echoes,
     told: told::Told,
     results: foreign_result::Results,
+    listed_unknown: listed_unknown::ListedUnknown,
+    structured: structured::Structured,
     link: handshake::LinkState,
     closings: closing::Closings,
     mqtt: mqtt::Acknowledgements,

@@ -12,7 +12,7 @@ use super::pending::Open;
 use super::sink::Sink;
 
 /// What stands in every name that the harness has made up and no device has.
-const MARK: &str = "mcp_hil";
+pub(super) const MARK: &str = "mcp_hil";
 
 /// Most names that are remembered.
 const REMEMBERED: usize = 32;

@@ -17,6 +17,9 @@ use super::sink::{Sink, evidence};
 /// Most refused calls that one reading is compared with.
 const MOST: usize = 16;
 
+/// Fewest characters of a text that is nothing but what was sent.
+const LEAST: usize = 4;
+
 /// What tools tell, and which calls were refused since.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -27,7 +30,7 @@ pub(super) struct Told {
 /// What a tool told last.
 #[derive(Debug)]
 struct Reading {
-    members: Map<String, Value>,
+    told: Value,
     /// Over which connection, and where in the transcript.
     link: u64,
     seq: u64,
@@ -88,32 +91,20 @@ impl Told {
         open: &Open,
         sink: &mut Sink,
     ) {
-        let Some(Value::Object(members)) = view(payload).remove("json") else {
-            return;
-        };
+        let mut view = view(payload);
+        let json = view.remove("json").filter(|json| json.is_object() || json.is_array());
+        let Some(told) = json.or_else(|| view.remove("text")) else { return };
         if let Some(before) = self.readings.get(tool).filter(|one| one.link == open.link) {
             let between = |call: &&Refused| before.seq < call.sent && call.answered < open.seq;
             let mut calls = self.refused.iter().filter(between);
-            let stored = |call: &Refused| {
-                let has = |name: &String, value: &Value, in_: &Map<String, Value>| {
-                    in_.get(name).is_some_and(|shown| shown == value)
-                };
-                let is_stored = |(name, value): &(&String, &Value)| {
-                    before.members.contains_key(*name)
-                        && !has(name, value, &before.members)
-                        && has(name, value, &members)
-                };
-                call.arguments.iter().find(is_stored).map(|(name, _)| name.clone())
-            };
+            let stored = |call: &Refused| stored(&call.arguments, &before.told, &told);
             let found = calls.find_map(|call| Some((call, stored(call)?)));
-            if let Some((call, name)) = found {
+            if let Some((call, (name, was))) = found {
                 sink.test(Id::ArgumentsNoEffect, false, || {
+                    let value = &call.arguments[&name];
                     let mut told = evidence(
-                        format!(
-                            "`{name}` {}, as before the call that was refused",
-                            before.members[&name]
-                        ),
-                        format!("{}, told by `{tool}`", members[&name]),
+                        format!("{was}, as before the call that was refused"),
+                        format!("{value} as `{name}`, told by `{tool}`"),
                         seq,
                     );
                     told.sent = Some(call.text.clone());
@@ -122,7 +113,36 @@ impl Told {
             }
         }
         self.refused.retain(|call| family(&call.tool) != family(tool));
-        self.readings.insert(tool.to_owned(), Reading { members, link: open.link, seq });
+        self.readings.insert(tool.to_owned(), Reading { told, link: open.link, seq });
+    }
+}
+
+/// The argument of a refused call that is told behind it and was not before, and what was told in its place: under its
+/// name, or as all that is told where that is a text.
+fn stored(arguments: &Map<String, Value>, before: &Value, told: &Value) -> Option<(String, Value)> {
+    let mut stored = arguments.iter().filter_map(|(name, value)| {
+        let (was, is) = match (before, told) {
+            (Value::String(_), Value::String(is)) => {
+                (before, Some(told).filter(|_| is.chars().count() >= LEAST)?)
+            }
+            _ => named(name, before, told)?,
+        };
+        (is == value && was != value).then(|| (name.clone(), was.clone()))
+    });
+    stored.next()
+}
+
+/// What stands under a name in both readings, at the same place.
+fn named<'a>(name: &str, before: &'a Value, told: &'a Value) -> Option<(&'a Value, &'a Value)> {
+    match (before, told) {
+        (Value::Object(before), Value::Object(told)) => {
+            let own = before.get(name).zip(told.get(name));
+            own.or_else(|| {
+                let mut members = before.iter();
+                members.find_map(|(other, value)| named(name, value, told.get(other)?))
+            })
+        }
+        _ => None,
     }
 }
 

@@ -319,6 +319,9 @@ impl Judge {
         self.echoes.judge(seq, payload, open, &mut self.sink);
         self.told.answered(seq, payload, open, &mut self.sink);
         self.results.answered(seq, payload, open, &mut self.sink);
+        let schemas = self.lists.schemas();
+        self.listed_unknown.answered(seq, payload, open, schemas, &mut self.sink);
+        self.structured.answered(seq, payload, open, &mut self.sink);
         if open.duty.method.as_deref() == Some("initialize") && self.link.opened_by(open.seq) {
             answer::judge_opening(seq, payload, open, &mut self.sink);
         }

@@ -12,6 +12,9 @@ use mcp_hil_core::transcript::{HttpEndpoint, HttpExchange};
 /// Most questions that are remembered.
 const QUESTIONS: usize = 32;
 
+/// Types of pictures that are no JPEG.
+const OTHER_PICTURES: [&str; 4] = ["image/png", "image/gif", "image/webp", "image/bmp"];
+
 /// What the device was told and asked.
 #[derive(Debug, Default)]
 pub(crate) struct Vision {
@@ -152,9 +155,21 @@ impl Vision {
             });
         }
         if let Some(starts) = &upload.starts {
-            sink.test(Id::VisionJpeg, starts.starts_with("ffd8"), || {
-                evidence("a file that begins with ff d8 (JPEG)", starts.clone(), seq)
-            });
+            let kind = upload.file_type.as_deref().unwrap_or_default();
+            judge_picture(starts, kind, seq, sink);
         }
     }
+}
+
+/// Judges the kind of a picture, by the first bytes of its file and by the type that the part is said to have.
+fn judge_picture(starts: &str, kind: &str, seq: u64, sink: &mut Sink) {
+    let is_jpeg = starts.starts_with("ffd8");
+    sink.test(Id::VisionJpeg, is_jpeg, || {
+        evidence("a file that begins with ff d8 (JPEG)", starts, seq)
+    });
+    let kind = kind.to_ascii_lowercase();
+    let says_other = OTHER_PICTURES.iter().any(|other| kind.starts_with(other));
+    sink.test(Id::VisionJpeg, !(is_jpeg && says_other), || {
+        evidence("image/jpeg as the type of a JPEG picture", kind.clone(), seq)
+    });
 }

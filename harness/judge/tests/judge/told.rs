@@ -48,3 +48,29 @@ fn what_a_refused_call_has_stored_is_found(
     let is_told = findings.iter().any(|one| one.ends_with(" arguments.no-effect"));
     assert_eq!(is_told, found, "{findings:?}");
 }
+
+/// A reading, a call with a text and a time that is too long, and a reading.
+#[rstest]
+#[case::as_text("before", "mcp-hil", true)]
+#[case::another_text("before", "expired", false)]
+#[case::the_same_text("mcp-hil", "mcp-hil", false)]
+#[case::in_an_object(r#"{"at":{"text":"a"}}"#, r#"{"at":{"text":"mcp-hil"}}"#, true)]
+#[case::at_another_place(r#"{"at":{"text":"a"}}"#, r#"{"text":"mcp-hil"}"#, false)]
+#[case::in_a_list(r#"["a"]"#, r#"["mcp-hil"]"#, false)]
+fn a_text_that_was_refused_is_found_in_what_is_told(
+    #[case] before: &str,
+    #[case] told: &str,
+    #[case] found: bool,
+) {
+    let get = "self.display.get_message";
+    let lines = [
+        call(1, get, "{}", Some(before)),
+        call(2, "self.display.show_message", r#"{"text":"mcp-hil","seconds":601}"#, None),
+        call(3, get, "{}", Some(told)),
+    ]
+    .concat();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let findings = Play::new().play(&lines).end();
+    let is_told = findings.iter().any(|one| one.ends_with(" arguments.no-effect"));
+    assert_eq!(is_told, found, "{findings:?}");
+}
