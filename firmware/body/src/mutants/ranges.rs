@@ -210,9 +210,9 @@ pub(super) const LIST: &[Row] = rows! {
                 tool["name"] = json!("self.sensor.get_climate ");
             }
         })
-        .on_error(|_, error| if let Some(Value::String(said)) = error.get_mut("message") {
+        .over(defect().on_error(|_, error| if let Some(Value::String(said)) = error.get_mut("message") {
             *said = said.replace("Unknown tool:", "Nie ma narz\u{119}dzia");
-        });
+        }));
     "list-property-empty": "The schema of an argument is empty."
         => schema("self.note.write", |schema| schema["properties"]["text"] = json!({}));
 };

@@ -195,14 +195,14 @@ pub(crate) fn structured_climate(told: Value) -> Defect {
             tool["outputSchema"] = schema.clone();
         }
     });
-    listed.on_answer(move |cause, payload, _| {
+    listed.over(defect().on_answer(move |cause, payload, _| {
         if cause.tool() == GET_CLIMATE
             && let Some(result) = payload.get_mut("result")
         {
             result["structuredContent"] = told.clone();
         }
         Flow::Pass
-    })
+    }))
 }
 
 /// Tells in the list which languages there are, and reads one that is asked for as another.

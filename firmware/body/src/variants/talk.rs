@@ -12,7 +12,7 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 &json!({"jsonrpc": "2.0", "method": "notifications/message", "params": data}),
             );
         })
-        .on_result("initialize", |_, result| result["capabilities"]["logging"] = json!({}));
+        .over(method("initialize").result(|result| result["capabilities"]["logging"] = json!({})));
     "other-messages-between":
         "Messages of other types, known and unknown, come before every answer."
         => before_answers(|hands, count| {
