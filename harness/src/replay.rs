@@ -110,6 +110,7 @@ impl Replay {
                 firmware: self.firmware(dut_run),
                 timing: timing.cloned().unwrap_or_default(),
                 left_out: recorded.left_out.get(&name).cloned().unwrap_or_default(),
+                in_flight: recorded.in_flight.get(&name).copied().unwrap_or_default(),
                 round_trips: recorded.round_trips.get(&name).copied().unwrap_or_default(),
                 unanswered: recorded.unanswered.get(&name).copied().unwrap_or_default(),
                 ..self.judge(dut_run, &policy, reporters)

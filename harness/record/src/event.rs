@@ -243,6 +243,10 @@ pub struct Summary {
     /// messages that were in flight together count once.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub round_trips: BTreeMap<String, u64>,
+    /// How many messages to each device (`dut/transport`) were in flight together at most, at the end; nothing for those
+    /// that got them one by one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub in_flight: BTreeMap<String, u64>,
     /// The answers of each device (`dut/transport`) that were waited for in vain.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unanswered: BTreeMap<String, Unanswered>,

@@ -317,7 +317,11 @@ fn round_trips(summary: &Summary) -> Option<String> {
         .filter_map(|trip| Some((waited(&trip)?, trip)))
         .map(|(usual, (dut_run, trips))| {
             let over = if several { format!(" ({dut_run})") } else { String::new() };
-            format!("{trips} of about {}{over}", time(usual))
+            let together = summary.in_flight.get(dut_run);
+            let together = together.map_or_else(String::new, |number| {
+                format!(", up to {number} messages in flight together")
+            });
+            format!("{trips} of about {}{together}{over}", time(usual))
         })
         .collect();
     (!told.is_empty()).then(|| told.join(", "))

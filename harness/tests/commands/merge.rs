@@ -46,9 +46,16 @@ fn verdicts(report: &Value) -> BTreeMap<(String, String), (String, Vec<String>)>
 /// What must be the same of a whole run and a joined one.
 fn sums(report: &Value) -> Value {
     let mut summary = report["summary"].clone();
-    for member in
-        ["took_us", "folder", "capabilities", "timing", "round_trips", "unanswered", "memory"]
-    {
+    for member in [
+        "took_us",
+        "folder",
+        "capabilities",
+        "timing",
+        "round_trips",
+        "in_flight",
+        "unanswered",
+        "memory",
+    ] {
         summary.as_object_mut().unwrap().remove(member);
     }
     summary

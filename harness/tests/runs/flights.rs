@@ -36,17 +36,19 @@ fn was_tried_alone(place: &Place) -> bool {
 
 #[test]
 fn a_slow_device_is_waited_for_less_often_and_told_the_same() {
-    let dut = format!("exec:{} --delay-ms 20", native().display());
+    let dut = format!("exec:{} --delay-ms 40", native().display());
     let selection = ["call/", "errors/", "list/", "volume/", "properties/schemas"];
     let only = selection.iter().flat_map(|area| ["--only", area]);
     let run = ["run", "--dut", &dut, "--transport", "websocket", "--seed", "1", "--linger", "0"];
     let run: Vec<&str> = run.into_iter().chain(only).collect();
     let place = Place::new();
-    place.hil(&run).end().exits(0);
+    place.hil(run.iter().chain(&["--in-flight", "1"])).end().exits(0);
     let alone = place.report();
     assert!(!was_tried_alone(&place));
-    place.hil(run.iter().chain(&["--in-flight", "64"])).end().exits(0);
+    let end = place.hil(&run).end().exits(0);
     let together = place.report();
+    assert_eq!(together["summary"]["in_flight"]["exec/websocket"], 32);
+    assert!(end.stdout.contains("up to 32 messages in flight together"), "{}", end.stdout);
     assert_eq!(told(&together), told(&alone));
     let (few, many) = (round_trips(&together), round_trips(&alone));
     assert!(few * 3 < many, "{few} of {many}");
@@ -54,7 +56,7 @@ fn a_slow_device_is_waited_for_less_often_and_told_the_same() {
 }
 
 #[test]
-fn a_device_is_asked_one_by_one_unless_more_is_allowed() {
+fn a_quick_device_is_asked_one_by_one_unless_more_is_allowed() {
     let place = Place::new();
     place.hil(["run", "--dut", "native", "--only", "volume/"]).end().exits(0);
     let usual = round_trips(&place.report());
@@ -65,11 +67,11 @@ fn a_device_is_asked_one_by_one_unless_more_is_allowed() {
 
 #[test]
 fn what_leaves_a_doubt_is_tried_alone() {
-    // A setting that changes, and silence; what is wrong in an answer leaves no doubt.
+    // A setting that changes, silence, and an error; what is wrong in a result leaves no doubt.
     let defects = [
         ("session-hello-repeated-dims", "session/hello-again", true),
         ("unknown-tool-silent", "errors/", true),
-        ("argument-error-code-one", "arguments/missing", false),
+        ("argument-error-code-one", "arguments/missing", true),
     ];
     for (mutant, only, doubtful) in defects {
         let place = Place::new();
@@ -81,4 +83,15 @@ fn what_leaves_a_doubt_is_tried_alone() {
         assert_eq!(told(&place.report()), alone, "{mutant}");
         assert_eq!(was_tried_alone(&place), doubtful, "{mutant}");
     }
+}
+
+#[test]
+fn a_device_without_room_for_so_many_is_not_accused_and_gets_them_one_by_one() {
+    let place = Place::new();
+    let run =
+        ["run", "--dut", "native", "--variant", "calls-not-queued", "--transport", "websocket"];
+    let only = ["--only", "volume/", "--only", "arguments/", "--only", "status/", "--seed", "1"];
+    place.hil(run.iter().chain(&only).chain(&["--in-flight", "64"])).end().exits(0);
+    assert!(was_tried_alone(&place));
+    assert!(place.report()["summary"].get("in_flight").is_none());
 }

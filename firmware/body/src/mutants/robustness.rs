@@ -204,7 +204,7 @@ fn not_utf8(act: Act) -> Defect {
 }
 
 /// Calls, whatever they come to.
-pub(super) fn is_call(request: &Request) -> bool {
+pub(crate) fn is_call(request: &Request) -> bool {
     !request.tool().is_empty()
 }
 

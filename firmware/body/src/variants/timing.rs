@@ -1,6 +1,6 @@
 //! The same answers at other times.
 
-use crate::mutants::robustness::{Queue, queue_of};
+use crate::mutants::robustness::{Queue, is_call, queue_of};
 use crate::rows::prelude::*;
 
 /// How late an answer may come here, in milliseconds.
@@ -19,8 +19,16 @@ pub(super) const VARIANTS: &[Row] = rows! {
     "backlog-refused": "Of requests back to back those beyond the sixteenth are refused: the queue is full." => {
         let queue = Queue::default();
         let left = Rc::clone(&queue);
-        queue_of(queue, |_| true, |index, text| Some(if index < 16 { text } else { refused(&text) }))
+        queue_of(queue, |_| true, |index, text| Some(if index < 16 { text } else { refused(&text, -32000, "queue is full") }))
             .disconnected(move |_| left.borrow_mut().clear())
+    };
+    "calls-not-queued": "Of calls back to back those beyond the sixth are refused: there is no memory for them." => {
+        let queue = Queue::default();
+        let left = Rc::clone(&queue);
+        let room = |index, text: String| {
+            Some(if index < 6 { text } else { refused(&text, -32603, "out of memory") })
+        };
+        queue_of(queue, is_call, room).disconnected(move |_| left.borrow_mut().clear())
     };
     "calls-limited": "More than sixty calls in a tenth of a second are refused, as MCP asks of servers." => {
         let [count, again, gone] = shared(0_u32);
@@ -45,9 +53,9 @@ pub(super) const VARIANTS: &[Row] = rows! {
 
 /// The same envelope with the error of a server that has too much to do, which is its own to define (JSON-RPC 2.0,
 /// section 5.1).
-fn refused(text: &str) -> String {
+fn refused(text: &str, code: i32, message: &str) -> String {
     let mut envelope: Value = serde_json::from_str(text).unwrap_or_default();
-    envelope["payload"] = error(&envelope["payload"]["id"], -32000, "queue is full");
+    envelope["payload"] = error(&envelope["payload"]["id"], code, message);
     envelope.to_string()
 }
 

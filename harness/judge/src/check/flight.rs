@@ -16,7 +16,8 @@ const BY_ITSELF: [Id; 2] = [Id::SessionBinaryFraming, Id::SessionOwnMembers];
 
 /// Whether a finding leaves a doubt which message it is about, or whether the device would show it to the message
 /// alone. It leaves none where it is about the answer to the message of its step, which names that by its id, and
-/// does not depend on what others before it had set; nor where no message matters.
+/// does not depend on what others before it had set; nor where no message matters. A device that broke down may have had no
+/// room for so many.
 pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     let Outcome::Broken(evidence) = &judgement.outcome else {
         return !matches!(judgement.outcome, Outcome::Held);
@@ -32,24 +33,22 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     // Every envelope is judged by itself.
     let received = evidence.seq.is_some_and(|seq| log.is_received(seq));
     let of_envelope = judgement.requirement.area() == "envelope" && received;
-    if ends_life(judgement) || of_no_message || of_envelope || is_kept {
+    if of_no_message || of_envelope || is_kept {
         return false;
     }
     let about = judgement.step.as_deref().and_then(|step| {
         let sent = log.sent(step)?.entry.frame().map(Duty::of)?;
         Some((log.own_answer(step)?, sent))
     });
+    // A device that has no room for so many may say so in any words.
+    let is_refused = judgement.step.as_deref().is_some_and(|step| log.is_refused(step));
     about.is_none_or(|(answer, sent)| {
+        if is_refused {
+            return true;
+        }
         let reads = sent.tool.as_deref().is_some_and(|tool| only_reads(tool) || tool == PHOTO_TOOL);
         evidence.seq != Some(answer) || reads && judgement.requirement != Id::StatusObject
     })
-}
-
-/// Whether a finding tells that the device broke down. It did so, whatever it does when it is asked again.
-fn ends_life(judgement: &Judgement) -> bool {
-    judgement.requirement.is_liveness()
-        && judgement.requirement != Id::LivenessAnswers
-        && matches!(judgement.outcome, Outcome::Broken(_))
 }
 
 impl CaseOutcome {

@@ -146,6 +146,25 @@ impl CaseLog {
         matches!(self.reply(step), Reply::Answer(_, payload) if is_limited(payload))
     }
 
+    /// Whether the message of a step was refused, in whatever form.
+    pub(crate) fn is_refused(&self, step: &str) -> bool {
+        matches!(self.reply(step), Reply::Answer(_, payload) if is_refused(payload))
+    }
+
+    /// What the message of a step was refused with, if that may be for want of room beside others in flight: in words, under
+    /// a code of the device's own, or because any refusal is none that the message deserves.
+    pub(crate) fn refused_for_room(&self, step: &str) -> Option<String> {
+        let Reply::Answer(_, payload) = self.reply(step) else { return None };
+        let sent = &self.sent(step)?.entry.what;
+        let is_good = matches!(sent, What::Sent { role: Role::Fence | Role::Probe, .. });
+        if is_limited(payload) || refuses_with(payload, &NO_ROOM) || is_good && is_refused(payload)
+        {
+            return serde_json::to_string(payload.get("error").or(payload.get("result"))?).ok();
+        }
+        let code = payload.get("error").and_then(|error| error.get("code"));
+        code.filter(|_| super::answer::is_servers_own(payload)).map(ToString::to_string)
+    }
+
     /// Whether nothing follows from how the message of a step was answered: it was refused because too many came before
     /// it, and was not sent again.
     pub(crate) fn tells_nothing(&self, step: &str) -> bool {
@@ -449,14 +468,15 @@ fn refuses_with(payload: &Map<String, Value>, words: &Regex) -> bool {
 }
 
 /// How devices say that they have no room, in the languages of their makers and their users.
-const BUSY: &str = "(?i)\\bbusy\\b|try again|memory|忙|稍后|稍候|重试|内存|ビジー|後で|바쁘|바쁩|나중에|занят|позже|beschäftigt|später\
+const BUSY: &str = "(?i)\\bbusy\\b|try again|memory|queue|overload|\\bfull\\b|no room|资源不足|队列|忙|稍后|稍候|重试|内存|ビジー|後で|바쁘|바쁩|나중에|занят|позже|beschäftigt|später\
     |occupé|réessa|ocupad|zajęt|spróbuj";
+
+static NO_ROOM: LazyLock<Regex> = LazyLock::new(|| Regex::new(BUSY).expect("a constant pattern"));
 
 /// Whether an answer says that the device has no room for another message beside those in flight: under a code of its own
 /// (JSON-RPC 2.0, section 5.1), or in words.
 pub(crate) fn has_no_room(payload: &Map<String, Value>) -> bool {
-    static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(BUSY).expect("a constant pattern"));
-    super::answer::is_servers_own(payload) || is_limited(payload) || refuses_with(payload, &WORDS)
+    super::answer::is_servers_own(payload) || is_limited(payload) || refuses_with(payload, &NO_ROOM)
 }
 
 /// Whether the text of a result tells that the call failed: `{"success": false}`, as tools do that do not know `isError`.

@@ -397,6 +397,11 @@ impl Judge {
         self.log.is_limited(step)
     }
 
+    /// What the message sent at a step of the running case was refused with, if that may be for want of room beside others.
+    pub fn refused_for_room(&self, step: &str) -> Option<String> {
+        self.log.refused_for_room(step)
+    }
+
     /// Whether the message sent at a step of the running case was answered, readably or not.
     pub fn is_answered(&self, step: &str) -> bool {
         self.log.answered(step)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{
-    LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, Told, discover,
+    Facts, LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, discover,
 };
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
@@ -224,10 +224,6 @@ impl Session {
         };
         self.drain_console();
         let console = self.device.console;
-        let told = match self.terms.generates {
-            true => self.ask_what_is_told(&tools).await,
-            false => Vec::new(),
-        };
         let surface = Surface {
             tools,
             all_tools,
@@ -238,8 +234,14 @@ impl Session {
             console_tools: console.tools,
             redial: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
         };
-        self.note_facts(surface, repeats, told);
+        let facts = discover(&surface, &self.device.permission);
+        self.conversation.set_call_fence(&facts);
         self.see_how_many_fly().await;
+        let told = match self.terms.generates {
+            true => self.ask_what_is_told(&surface.tools).await,
+            false => Vec::new(),
+        };
+        self.note_facts(Facts { told, ..facts }, surface, repeats);
         known
     }
 
@@ -284,9 +286,7 @@ impl Session {
     }
 
     /// Notes what the device can do, and writes it to the transcript.
-    fn note_facts(&mut self, surface: Surface, repeats: bool, told: Vec<Told>) {
-        let mut facts = discover(&surface, &self.device.permission);
-        facts.told = told;
+    fn note_facts(&mut self, mut facts: Facts, surface: Surface, repeats: bool) {
         let context = Context::new(&facts, &surface.tools, &self.device.permission);
         let of_told = capabilities_told(&context).into_iter().map(str::to_owned);
         facts.capabilities.extend(of_told);
@@ -319,8 +319,9 @@ impl Session {
             facts.variables.insert("good.method".into(), method.into());
             facts.variables.insert("good.params".into(), params.unwrap_or_else(|| json!({})));
         }
-        self.conversation.set_call_fence(&facts);
         self.device.facts = facts.clone();
+        self.flights.settings =
+            self.settings_in(self.device.status.as_ref(), &self.device.permission);
         self.enter(None, What::Mark { mark: Mark::Facts(Box::new(facts)) });
     }
 

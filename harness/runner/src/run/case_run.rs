@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_hil_core::transcript::{Entry, Mark, Part, What, is_generated};
-use mcp_hil_core::verdict::Verdict;
+use mcp_hil_core::verdict::{Judgement, Verdict};
 use mcp_hil_judge::check::CaseOutcome;
 use mcp_hil_record::event::CaseReport;
 use mcp_hil_scenario::{Case, write};
@@ -104,13 +104,25 @@ impl DutRun<'_, '_> {
         if !session.flights.has_flown() || is_sure || is_over {
             return (end, outcome);
         }
-        let is_excused = session.flights.is_excused();
+        let (is_excused, refused) = (session.flights.is_excused(), session.flights.refused.take());
         session.flights.begin(false, false);
+        session.flights.refused = refused;
         self.silence.dead = dead;
         session.begin_alone(&settings).await;
         let (end, alone) = self.carry_through(session, case, next).await;
-        if !is_excused && !is_cut && alone.judgements.is_empty() && !session.settling.takes_time() {
-            session.flights.strike();
+        session.flights.has_tried_alone();
+        if is_cut && end != Exchange::Gone {
+            session.flights.was_cut();
+        }
+        let told = |doubt: &Judgement| {
+            alone.judgements.iter().any(|one| one.requirement == doubt.requirement)
+        };
+        let all_told = match outcome.doubtful.is_empty() {
+            true => !alone.judgements.is_empty(),
+            false => outcome.doubtful.iter().all(told),
+        };
+        if !is_excused && !is_cut && !all_told && !session.settling.takes_time() {
+            session.flights.end();
         }
         (end, outcome.tried_alone(&case.id, alone))
     }

@@ -96,6 +96,7 @@ impl<'a> Driver<'a> {
         }
         self.tally.timing(dut, transport, end.timing);
         self.tally.round_trips(dut, transport, end.round_trips);
+        self.tally.in_flight(dut, transport, end.in_flight);
         self.tally.unanswered(dut, transport, end.unanswered);
         self.tally.memory(dut, transport, end.memory);
         self.tally.left_out(dut, transport, end.left_out);

@@ -77,6 +77,8 @@ pub struct DutRunEnd {
     pub timing: Vec<Row>,
     /// How often an answer was waited for that no other one came with.
     pub round_trips: u64,
+    /// How many messages were in flight together at most, at the end.
+    pub in_flight: u64,
     /// The answers that were waited for in vain.
     pub unanswered: Unanswered,
     /// Its free memory, as its console told it.
@@ -184,6 +186,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
     ) -> DutRunEnd {
         end.timing = session.conversation.timing().rows();
         end.round_trips = session.received.round_trips;
+        end.in_flight = session.flights.width() as u64;
         end.unanswered = session.received.in_vain.told();
         end.memory = session.judge.free_memory();
         let trouble = match keeps {

@@ -46,6 +46,7 @@ impl Session {
         let mut end = self.exchange_once(at, role, frame.clone(), manner).await;
         for _ in 0..self.rate.tries() {
             if end != Exchange::Settled || !self.judge.is_limited(at) {
+                self.flights.refused_alone.extend(self.judge.refused_for_room(at));
                 return end;
             }
             self.rate.slow_down();

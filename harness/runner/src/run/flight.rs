@@ -62,6 +62,9 @@ pub(super) struct Flight<'a> {
     ids: Vec<Value>,
     /// The latest message that need not be answered.
     odd: Option<(Kind, Instant)>,
+    /// Whether there were such since all were answered: requests with texts as ids, and others.
+    odd_texts: bool,
+    odd_others: bool,
     /// The messages that need not be answered, of which an answer is expected.
     wanted: Vec<Arc<str>>,
     /// Where sessions were opened anew.
@@ -144,8 +147,8 @@ impl Flight<'_> {
 
 impl Session {
     /// Whether a case may be carried out with its messages under way together, and then again if need be. One with ids
-    /// of its own could not: each is used once in a session. One that needs several connections may where the device
-    /// `is_quick` to make them.
+    /// of its own, and one that needs several connections, may where the device `is_quick` to make them: each id is used
+    /// once in a session.
     pub(super) fn may_fly(&mut self, case: &Case, is_quick: bool) -> bool {
         if !self.flights.are_open() {
             return false;
@@ -154,6 +157,7 @@ impl Session {
         scope.set("session", self.connection.session_id.clone().into());
         let mut repeats = |step: &Step, scope: &Scope| match &step.action {
             Action::Send(outgoing) => match self.fill(outgoing, scope) {
+                _ if is_quick => true,
                 Ok(frame) => !is_legal_with_own_id(outgoing, &frame),
                 Err(_) => !matches!(outgoing, Outgoing::Request { id: Some(_), .. }),
             },
@@ -197,9 +201,9 @@ impl Session {
         // What came behind a message that is refused by closing the connection would be lost with it.
         let may_cut = frame.len() > MAX_OWED_MESSAGE_BYTES || matches!(frame, Frame::NotUtf8(_));
         // Which of several a refusal under no id is about, nobody knows: devices refuse ids of a kind so.
-        let may_lose_id = odd && duty.id.as_ref().is_some_and(Value::is_string);
+        let is_text = odd && duty.id.as_ref().is_some_and(Value::is_string);
         let alone = opens_oddly
-            || may_lose_id
+            || is_text && self.flights.texts_alone
             || may_cut
             || duty.owes == unknown_type
             || duty.ends_session.is_some()
@@ -250,6 +254,10 @@ impl Session {
             let frame = self.request_frame(&method, params.as_ref());
             messages.push_back((beside(at, StepKind::Fence), Role::Fence, frame, Manner::Plain));
             flight.odd = Some((Kind::of(&duty), Instant::now()));
+            match duty.id.as_ref().is_some_and(Value::is_string) {
+                true => flight.odd_texts = true,
+                false => flight.odd_others = true,
+            }
             // Whatever is expected of it may come after the fence's answer.
             let wants_answer = step.expect.iter().any(Expect::wants_answer);
             flight.wanted.extend(wants_answer.then(|| at.clone()));
@@ -431,7 +439,12 @@ impl Session {
         let shape = self.conversation.shape(&up.duty);
         self.conversation.was_answered(&shape);
         self.may_have_stirred(&up.at, &up.duty);
-        match overtakes {
+        // What is refused because too many came before it is no sign of what the device does with it alone.
+        let refused = self.judge.refused_for_room(&up.at);
+        let refused = refused.filter(|one| !self.flights.refused_alone.contains(one));
+        let is_refused = refused.is_some();
+        self.flights.refused = self.flights.refused.take().or(refused);
+        match overtakes || is_refused {
             true => self.doubts(flight, at).await,
             false => Exchange::Settled,
         }
@@ -454,6 +467,7 @@ impl Session {
             }
         }
         flight.ids.clear();
+        (flight.odd_texts, flight.odd_others) = (false, false);
         for at in std::mem::take(&mut flight.wanted) {
             // Once shows whether the device answers such at all.
             if !self.flights.wanted_alone {
@@ -509,8 +523,12 @@ impl Session {
             }
         }
         let is_refused = self.received.unmatched > flight.unmatched && !flight.ids.is_empty();
-        self.flights.is_excused = is_refused && !self.flights.odd_alone;
-        self.flights.odd_alone |= is_refused;
+        let alone = match flight.odd_texts && !flight.odd_others {
+            true => &mut self.flights.texts_alone,
+            false => &mut self.flights.odd_alone,
+        };
+        self.flights.is_excused = is_refused && !*alone;
+        *alone |= is_refused;
         self.flights.is_lost = true;
         *flight = Flight::default();
         Exchange::Doubtful

@@ -1,9 +1,11 @@
 //! How many messages may be under way together with a device: see [`super::flight`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::transcript::Role;
+use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check::Seen;
 
 use super::session::{Manner, Next, Session};
@@ -19,14 +21,22 @@ const SLOW: Duration = Duration::from_millis(8);
 /// them took less than this many times what one takes.
 const GAINS: u32 = 4;
 
-/// How often something that shows only in flight is believed to be an accident.
-const MOST_STRIKES: u32 = 2;
+/// A device gains from messages in flight only if it takes so long to answer, unless somebody asks for them.
+const GAINS_FROM: Duration = Duration::from_millis(30);
+
+/// How many are in flight at most where nobody said how many: with a chip, and with a program of this host.
+const MOST: (u16, u16) = (8, 32);
+
+/// How often a connection that ends only in flight is believed to be an accident.
+const MOST_CUTS: u32 = 2;
 
 /// How many messages may be under way together, and what became of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    /// How many somebody allows for; `None` where nobody said: one.
-    pub(super) limit: Option<u16>,
+    /// How many somebody allows for; `None` where nobody said.
+    limit: Option<u16>,
+    /// Whether the device is a program of this host.
+    is_host: bool,
     /// How many the device was seen to answer in order.
     pub(super) width: usize,
     /// Whether calls are answered by another task than other requests are, in an order of their own.
@@ -34,6 +44,8 @@ pub(super) struct Flights {
     /// Whether what need not be answered is sent alone: the device refuses such under no id, and which of several
     /// that is about cannot be seen.
     pub(super) odd_alone: bool,
+    /// The same for requests with texts as ids, which some devices refuse so.
+    pub(super) texts_alone: bool,
     /// Whether what need not be answered, and is expected to be, is sent alone: the device did not answer such.
     pub(super) wanted_alone: bool,
     /// Whether messages of this case may be under way together.
@@ -48,14 +60,28 @@ pub(super) struct Flights {
     pub(super) is_excused: bool,
     /// What the settings were at the end of the case before.
     pub(super) settings: Settings,
-    /// How often something showed in flight that did not when each message was sent alone.
-    strikes: u32,
+    /// What messages were refused with when each was sent alone, where that might be for want of room.
+    pub(super) refused_alone: BTreeSet<String>,
+    /// What one was refused with in flight, perhaps for want of room.
+    pub(super) refused: Option<String>,
+    /// How often the connection ended in flight, and did not when each message was sent alone.
+    cuts: u32,
 }
 
 impl Flights {
     /// Up to so many, where somebody said how many.
-    pub(super) fn new(limit: Option<u16>) -> Self {
-        Self { limit, ..Self::default() }
+    pub(super) fn new(limit: Option<u16>, is_host: bool) -> Self {
+        Self { limit, is_host, ..Self::default() }
+    }
+
+    /// How many may be tried with a device that takes so long to answer.
+    fn most(&self, usual: Duration) -> usize {
+        let by_itself = match (usual < GAINS_FROM, self.is_host) {
+            (true, _) => 1,
+            (false, false) => MOST.0,
+            (false, true) => MOST.1,
+        };
+        self.limit.unwrap_or(by_itself).into()
     }
 
     /// Whether messages may be under way together with this device.
@@ -73,6 +99,7 @@ impl Flights {
         self.is_on = is_on && self.are_open();
         (self.reads_kept, self.has_flown) = (reads_kept && self.is_on, false);
         (self.is_lost, self.is_excused) = (false, false);
+        self.refused = None;
     }
 
     /// Whether a doubt about this case says nothing of the device.
@@ -90,11 +117,18 @@ impl Flights {
         !self.is_lost
     }
 
-    /// Takes note of something that did not show again when each message was sent alone. A device that shows such
-    /// things gets its messages one by one from then on.
-    pub(super) fn strike(&mut self) {
-        self.strikes += 1;
-        if self.strikes >= MOST_STRIKES {
+    /// Takes note of a connection that ended only in flight.
+    pub(super) fn was_cut(&mut self) {
+        self.cuts += 1;
+        if self.cuts >= MOST_CUTS {
+            self.end();
+        }
+    }
+
+    /// What was refused in flight was sent alone meanwhile. A device that did not refuse it then has no room.
+    pub(super) fn has_tried_alone(&mut self) {
+        let refused = self.refused.take();
+        if refused.is_some_and(|refused| !self.refused_alone.contains(&refused)) {
             self.end();
         }
     }
@@ -115,9 +149,7 @@ impl Session {
     /// time, lose some, or answer them as they come.
     pub(super) async fn see_how_many_fly(&mut self) {
         let usual = self.conversation.median_latency().unwrap_or_default();
-        let most = self.flights.limit.map_or(1, usize::from);
-        self.flights.settings =
-            self.settings_in(self.device.status.as_ref(), &self.device.permission);
+        let most = self.flights.most(usual);
         if most < 2 {
             return;
         }
@@ -141,11 +173,30 @@ impl Session {
 
     /// Sends good requests back to back. Gives the order in which all of them were answered.
     async fn sent_together(&mut self, number: usize) -> Option<Vec<usize>> {
-        let mut sent = Vec::new();
+        let mut frames = Vec::new();
         for place in 0..number {
             let (method, params) = self.conversation.fence(is_call(place))?;
-            let at: Arc<str> = format!("in-flight-{place}").into();
-            let frame = self.request_frame(&method, params.as_ref());
+            let at: Arc<str> = format!("in-flight{number}-{place}").into();
+            frames.push((at, self.request_frame(&method, params.as_ref())));
+        }
+        let names: Vec<Arc<str>> = frames.iter().map(|(at, _)| at.clone()).collect();
+        let order = self.sent_in_flight(frames).await?;
+        // Who refuses any has no room for so many.
+        let is_done = |at: &Arc<str>| {
+            let view = self.judge.answer_view(at);
+            view.is_some_and(|view| view.get("outcome") == Some(&"done".into()))
+        };
+        names.iter().all(is_done).then_some(order)
+    }
+
+    /// Sends requests back to back. Gives the order in which all of them were answered.
+    pub(super) async fn sent_in_flight(
+        &mut self,
+        frames: Vec<(Arc<str>, Frame)>,
+    ) -> Option<Vec<usize>> {
+        let number = frames.len();
+        let mut sent = Vec::new();
+        for (at, frame) in frames {
             sent.push(self.send(&at, Role::Probe, frame, Manner::Plain).await?);
         }
         let at: Arc<str> = "in-flight".into();

@@ -131,6 +131,13 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Takes note of how many messages to a device were in flight together over one transport.
+    pub(super) fn in_flight(&mut self, dut: &str, transport: &str, number: u64) {
+        if number > 1 {
+            self.summary.in_flight.insert(dut_over(dut, transport), number);
+        }
+    }
+
     /// Takes note of the answers of a device that were waited for in vain over one transport.
     pub(super) fn unanswered(&mut self, dut: &str, transport: &str, unanswered: Unanswered) {
         if unanswered.number > 0 {

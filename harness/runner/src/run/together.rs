@@ -43,7 +43,7 @@ impl DutRun<'_, '_> {
             false => (0..cases.len()).collect(),
         };
         property_case.merged.add(Part::Flight, outcome);
-        let is_excused = session.flights.is_excused();
+        let (is_excused, refused) = (session.flights.is_excused(), session.flights.refused.take());
         if !doubtful.is_empty() {
             // What a message has changed it does not change again.
             self.around(session, property_case, false).await;
@@ -65,8 +65,10 @@ impl DutRun<'_, '_> {
                 self.input(session, property_case, number).await;
             }
         }
+        session.flights.refused = refused;
+        session.flights.has_tried_alone();
         if !doubtful.is_empty() && !is_excused && property_case.merged.number() == told {
-            session.flights.strike();
+            session.flights.end();
         }
         Some(next + 1)
     }
@@ -79,13 +81,19 @@ impl DutRun<'_, '_> {
         property_case: &PropertyCase<'_>,
         numbers: std::ops::Range<u32>,
     ) -> Vec<Case> {
-        let (mut cases, mut spent) = (Vec::new(), 0);
+        let (mut cases, mut spent, is_quick) = (Vec::new(), 0, self.dialing.is_quick(session));
+        let mut ids = BTreeSet::new();
         let mut ends = Instant::now();
         for number in numbers {
             let (property, context) = (property_case.property, property_case.context);
             let case = Draw::new(property, context, self.plan.seed, number).case();
             // What has ids of its own could not be tried again.
-            if !session.may_fly(&case, false) {
+            if !session.may_fly(&case, is_quick) {
+                break;
+            }
+            // An id is used once in a session.
+            let own = session.own_ids(&case);
+            if !own.iter().all(|id| ids.insert(id.to_string())) && !cases.is_empty() {
                 break;
             }
             spent += 2 * effects(&case);

@@ -115,8 +115,9 @@ impl Session {
             last.extend(first.map(|view| (pair.reader.clone(), view)));
         }
         let before = last.get(&pair.reader).cloned();
-        let mut views = Vec::new();
-        for (turn, values) in pair.values.iter().enumerate() {
+        let mut views = self.tried_together(number, &pair).await?;
+        last.extend(views.last().map(|view| (pair.reader.clone(), view.clone())));
+        for (turn, values) in pair.values.iter().enumerate().skip(views.len()) {
             let set = self.called(at(&format!("set{turn}")), &pair.tool, values.clone()).await?;
             if set.as_ref().and_then(|view| view.get("outcome")) != Some(&"done".into()) {
                 return Ok(None);
@@ -143,6 +144,38 @@ impl Session {
             self.called(at("back"), &tool, saved).await?;
         }
         Ok(told)
+    }
+
+    /// Calls a pair with both values in flight together, where that may be: what the reader told after each. Nothing
+    /// unless all is as it would be one after the other: then it is tried so.
+    async fn tried_together(&mut self, number: usize, pair: &Pair) -> Result<Vec<Value>, Exchange> {
+        let mut calls = Vec::new();
+        for (turn, values) in pair.values.iter().enumerate() {
+            calls.push((format!("told{number}-both-set{turn}"), &pair.tool, values.clone()));
+            calls.push((format!("told{number}-both-read{turn}"), &pair.reader, Map::new()));
+        }
+        if self.flights.width() < calls.len() {
+            return Ok(Vec::new());
+        }
+        let mut frames = Vec::new();
+        for (at, tool, arguments) in &calls {
+            let params = json!({"name": tool, "arguments": arguments});
+            frames.push((at.as_str().into(), self.request_frame("tools/call", Some(&params))));
+        }
+        let order = self.sent_in_flight(frames).await;
+        if self.connection.link.is_none() {
+            return Err(Exchange::Gone);
+        }
+        let is_sorted = order.is_some_and(|order| order.is_sorted());
+        let views: Vec<Value> =
+            calls.iter().filter_map(|(at, ..)| self.judge.answer_view(at)).collect();
+        let is_done = |view: &Value| view.get("outcome") == Some(&"done".into());
+        if !is_sorted || views.len() < calls.len() || !views.iter().all(is_done) {
+            return Ok(Vec::new());
+        }
+        let read: Vec<Value> = views.into_iter().skip(1).step_by(2).collect();
+        let are_there = read.iter().enumerate().all(|(turn, view)| pair.may_be_in(view, turn));
+        Ok(if are_there { read } else { Vec::new() })
     }
 
     /// Calls a tool. Gives a view of its answer; an error where there is no use in asking further.
