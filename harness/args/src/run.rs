@@ -165,9 +165,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "RESULT", default_value_t = FlakyResult::Pass, help_heading = "Verdicts")]
     pub flaky_result: FlakyResult,
 
-    /// Inputs to generate for each property; 0 for none
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_INPUTS, alias = "cases", help_heading = "Generated inputs")]
-    pub inputs: u32,
+    /// Inputs to generate for each property; 0 for none [default: 25, or fewer on a device that takes 30 ms or more to
+    /// answer]
+    #[arg(long, value_name = "NUMBER", alias = "cases", help_heading = "Generated inputs")]
+    pub inputs: Option<u32>,
 
     /// Run only one of several equal parts of the selection, such as `2/3`; `mcp-hil merge` joins the
     /// runs. All parts need the same `--seed`
@@ -359,6 +360,11 @@ pub fn baseline_argument(path: &Path) -> String {
 }
 
 impl RunArgs {
+    /// How many inputs each property gets.
+    pub fn inputs(&self) -> u32 {
+        self.inputs.unwrap_or(DEFAULT_INPUTS)
+    }
+
     /// How long all properties together may take.
     pub fn max_time(&self) -> Duration {
         self.max_time.unwrap_or(DEFAULT_MAX_TIME)

@@ -67,7 +67,7 @@ fn options(args: &RunArgs) -> Vec<String> {
     options.extend((args.retries > 0).then(|| format!("--retries {}", args.retries)));
     options.extend(args.last_failed.then(|| "--last-failed".to_owned()));
     options.extend(args.allow.iter().map(|tool| format!("--allow {tool}")));
-    options.push(format!("--inputs {}", args.inputs));
+    options.push(format!("--inputs {}", args.inputs()));
     options.push(format!("--max-time {}ms", args.max_time().as_millis()));
     let within = args.time_budget;
     options.extend(within.map(|time| format!("--time-budget {}", argument(time))));

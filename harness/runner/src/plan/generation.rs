@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_hil_args::{DEFAULT_INPUTS, RunArgs};
+use mcp_hil_args::RunArgs;
 use mcp_hil_generate::{PROPERTIES, Property};
 use mcp_hil_record::error::UserError;
 
@@ -31,7 +31,7 @@ impl Generation {
             args.scenario.is_empty() && (args.only.is_empty() || args.only.iter().any(by))
         };
         let mut properties: Vec<&Property> = PROPERTIES.iter().filter(chosen).collect();
-        if args.inputs == 0 {
+        if args.inputs() == 0 {
             if !properties.is_empty() && !args.only.is_empty() {
                 return Err(UserError::nothing_ran(
                     format!(
@@ -45,9 +45,9 @@ impl Generation {
         }
         Ok(Self {
             properties,
-            inputs: args.inputs,
+            inputs: args.inputs(),
             max_time: args.max_time(),
-            is_asked_for: args.max_time.is_some() || args.inputs != DEFAULT_INPUTS,
+            is_asked_for: args.max_time.is_some() || args.inputs.is_some(),
             budget: args.budget,
             keep: regressions.filter(|_| args.keep_failures),
         })

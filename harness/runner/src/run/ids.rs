@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::Role;
 use mcp_hil_core::wire::{Frame, as_integer};
-use mcp_hil_scenario::{Action, Case, Outgoing, Scope, Step};
+use mcp_hil_scenario::{Action, Case, Flat, Outgoing, Scope, Step};
 use serde_json::Value;
 
 use super::exchange::INITIALIZE;
