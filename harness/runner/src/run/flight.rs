@@ -254,10 +254,9 @@ impl Session {
             let frame = self.request_frame(&method, params.as_ref());
             messages.push_back((beside(at, StepKind::Fence), Role::Fence, frame, Manner::Plain));
             flight.odd = Some((Kind::of(&duty), Instant::now()));
-            match duty.id.as_ref().is_some_and(Value::is_string) {
-                true => flight.odd_texts = true,
-                false => flight.odd_others = true,
-            }
+            let is_text = id.is_some_and(Value::is_string);
+            flight.odd_texts |= is_text;
+            flight.odd_others |= !is_text;
             // Whatever is expected of it may come after the fence's answer.
             let wants_answer = step.expect.iter().any(Expect::wants_answer);
             flight.wanted.extend(wants_answer.then(|| at.clone()));

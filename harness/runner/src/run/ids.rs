@@ -63,7 +63,7 @@ impl Session {
     pub(super) fn own_ids(&self, case: &Case) -> Vec<Value> {
         let mut scope = Scope::new(self.device.facts.variables.clone());
         scope.set("session", self.connection.session_id.clone().into());
-        let of_row = |flat: mcp_hil_scenario::Flat<'_>| {
+        let of_row = |flat: Flat<'_>| {
             let scope = scope.with(&flat.row).ok()?;
             let steps = match &flat.step.action {
                 Action::Burst(steps) => &steps[..],
