@@ -191,8 +191,8 @@ impl Tool {
 }
 
 impl Tool {
-    /// Whether these arguments of a tool that sets something, all within its schema, must not be called invalid: no
-    /// number or text stands beside the one of this name on which it might depend.
+    /// Whether these arguments of a tool that sets or reads something, all within its schema, must not be called
+    /// invalid: no number or text stands beside the one of this name on which it might depend.
     pub(crate) fn is_valid(&self, name: &str, sent: &Map<String, Value>) -> bool {
         let is_free = |one: &Argument| match &one.kind {
             Kind::Boolean => true,
@@ -200,7 +200,8 @@ impl Tool {
             Kind::Integer { .. } | Kind::Samples(_) | Kind::Other => false,
         };
         let mut beside = self.arguments.iter().filter(|one| one.name != name);
-        is_setting(&self.name) && beside.all(|one| !sent.contains_key(&one.name) || is_free(one))
+        let takes_all = is_setting(&self.name) || only_reads(&self.name);
+        takes_all && beside.all(|one| !sent.contains_key(&one.name) || is_free(one))
     }
 }
 

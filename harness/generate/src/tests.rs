@@ -138,6 +138,11 @@ fn a_value_that_the_schema_allows_is_not_invalid() {
     };
     assert!(valid(json!({"mode": "dry", "swing": true})));
     assert!(!valid(json!({"mode": "dry", "swing": true, "degrees": 30})));
+    let days = json!({"days": {"type": "integer", "minimum": 1, "maximum": 365}});
+    let tools = [tool("self.usage.read_days", days, &["days"])];
+    let context = Context::new(&Facts::default(), &tools, &permission(Trust::Simulated));
+    let last = serde_json::Map::from_iter([("days".to_owned(), json!(365))]);
+    assert!(context.tools()[0].is_valid("days", &last));
 }
 
 #[test]

@@ -76,7 +76,8 @@ const BARE: [&str; 17] = [
     "\"mcp-hil\"",
 ];
 
-/// Texts of which each character beyond ASCII, and of control, is sent as an escape, as many libraries do.
+/// Texts that are sent as they are, and then with each character beyond ASCII, and of control, as an escape, as many
+/// libraries do.
 const ESCAPED: [&str; 2] = ["\u{fc}\u{e9}\u{4f60}\u{597d} \u{1f600}", "\u{8}\u{c}\u{7f}"];
 
 /// How many inputs an argument takes.
@@ -98,7 +99,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     let texts: Vec<String> = match number as usize % KINDS {
         // Plain ones first: they show what the answers of a tool are like.
         0 => LENGTHS.iter().map(of_length).collect(),
-        1 => CONTENTS.map(marked).to_vec(),
+        1 => CONTENTS.iter().chain(&ESCAPED).map(|text| marked(text)).collect(),
         2 => BARE.map(str::to_owned).to_vec(),
         _ => LONGER.iter().map(of_length).chain(WIDE.map(marked)).collect(),
     };

@@ -34,6 +34,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
             remove(payload, "error");
             payload["result"] = json!({});
         });
+    "unknown-protocol-method-succeeds": "Lists of what the device does not have are empty results."
+        => when(|request| request.method().ends_with("s/list") && is_unknown(request)).answer(|payload| {
+            remove(payload, "error");
+            payload["result"] = json!({});
+        });
     "unknown-method-silent": "An unknown method is logged and not answered."
         => when(is_unknown).unanswered();
     "unknown-method-32000": "An unknown method gets the code -32000."

@@ -93,6 +93,15 @@ pub(super) const TEXTS: &[Row] = rows! {
         => shown(|text| if text == "shown: null" { *text = "shown: ".to_string(); });
     "text-number-read": "A text of digits is read as a number."
         => shown(|text| *text = text.replace("shown: 007", "shown: 7"));
+    "text-escaped-pair-lost": "Of a character that is spelled as two escapes a question mark is left." => {
+        let read = defect().inbound(|inbound, _| {
+            if inbound.text.contains(SHOW_TEXT) {
+                inbound.text = inbound.text.replace("\\ud83d\\ude00", "?");
+            }
+            Flow::Pass
+        });
+        with_tools(read, DISPLAY)
+    };
     "text-line-ends": "Line ends of two characters become one."
         => shown(|text| *text = text.replace("\r\n", "\n"));
     "text-lower-case": "A text is told in lower case." => shown(|text| *text = text.to_lowercase());
@@ -112,6 +121,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => with_tools(degrees(|value| Some(value.max(-40))), FREEZER);
     "argument-minus-one-refused": "The value -1 is taken for a missing one, and refused."
         => with_tools(degrees(|value| Some(if value == -1 { 1000 } else { value })), FREEZER);
+    "argument-maximum-of-a-reader-refused": "365 days, the most that may be asked for, are refused."
+        => with_tools(calls_of("self.meter.read_usage", |arguments| {
+            if arguments["days"] == 365 {
+                arguments["days"] = json!(366);
+            }
+        }), METER);
     "argument-above-below-zero-unchecked": "A value above a maximum below zero is lowered to it."
         => with_tools(calls_of("self.freezer.set_target", |arguments| {
             if arguments["degrees"].as_i64().is_some_and(|value| value > -10) {

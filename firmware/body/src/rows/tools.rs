@@ -31,6 +31,15 @@ pub(crate) const FREEZER: &[Tool] = &[
     },
 ];
 
+/// A tool that takes an integer, and only reads.
+pub(crate) const METER: &[Tool] = &[Tool {
+    name: "self.meter.read_usage",
+    description: "Tells how much was used in the last days.",
+    properties: &[Property::integer("days", "Of how many days.", 1, 365)],
+    user_only: false,
+    handler: |_, arguments, _| Ok((arguments.integer("days") * 7).to_string()),
+}];
+
 /// A display that tells what it shows.
 pub(crate) const SHOW_TEXT: &str = "self.screen.show_text";
 pub(crate) const DISPLAY: &[Tool] = &[Tool {

@@ -4,7 +4,7 @@
 //! of JSON, or quoted in another way; where its answers are JSON around other texts, they are around each. Where the words around it are always the same, short texts without marks are
 //! compared, too. So is what a tool without arguments tells of a text that another one was given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::capability::only_reads;
 use mcp_hil_core::catalogue::RequirementId as Id;
@@ -40,6 +40,8 @@ pub(super) struct Echoes {
     given: BTreeMap<String, String>,
     /// The latest of them.
     latest: String,
+    /// Texts beyond ASCII that came back as they were sent, spelled without `\u`, with the tool.
+    unescaped: BTreeSet<(String, String)>,
     /// What tools without arguments tell of it.
     readers: BTreeMap<String, Reader>,
 }
@@ -80,6 +82,11 @@ fn seeks(tool: &str) -> bool {
     short.split('_').next().is_some_and(|verb| SEEKING.contains(&verb))
 }
 
+/// Whether some character of a message is spelled by its number.
+fn is_escaped(message: &str) -> bool {
+    message.contains("\\u")
+}
+
 impl Echoes {
     /// Whether any tool gives texts back.
     pub(super) fn is_any(&self) -> bool {
@@ -98,6 +105,10 @@ impl Echoes {
             return;
         };
         let is_marked = open.text.contains(TEXT_BEGINS);
+        if is_marked && self.is_any() && is_escaped(&open.text) {
+            // It was tried, whatever comes of it.
+            sink.held(Id::ArgumentsStringEscapes);
+        }
         let says = is_marked || self.words.contains_key(tool);
         let may_tell = !says && !self.given.is_empty() && only_reads(tool);
         if open.duty.owes != Owes::Answer || !(says || may_tell) {
@@ -135,6 +146,17 @@ impl Echoes {
         // Another way to quote than that of JSON is not known here.
         let backslashes = |text: &str| text.matches('\\').count();
         let holds = is_same(received, sent);
+        let text_of_tool = (tool.clone(), sent.to_owned());
+        if is_escaped(&open.text) && self.unescaped.contains(&text_of_tool) {
+            sink.test(Id::ArgumentsStringEscapes, holds, || {
+                let expected = format!("`{sent}` between the marks, as without escapes");
+                proof(&expected, payload, Some(open), seq)
+            });
+            return;
+        }
+        if holds && !sent.is_ascii() && !is_escaped(&open.text) {
+            self.unescaped.insert(text_of_tool);
+        }
         if holds || backslashes(received) <= backslashes(sent) {
             sink.test(Id::ArgumentsStringEcho, holds, || {
                 let expected = format!("`{sent}` between the marks, as it was sent");

@@ -388,6 +388,7 @@ impl LinkState {
         }
         let got = envelope.get("session_id");
         let right = self.is_right(got) || self.may_be_empty(got);
+        self.knows_session |= self.is_right(got);
         // A wrong one may have been on its way before the device knew the session.
         if self.own_fault || !(right || self.knows_session) {
             return;

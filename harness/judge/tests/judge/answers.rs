@@ -272,39 +272,6 @@ fn a_second_answer_stays_one_where_another_request_goes_unanswered() {
     assert_eq!(play.end(), ["a/a jsonrpc.one-answer", "a/a jsonrpc.answer-required"]);
 }
 
-/// A text is put into an answer; what the tool makes of `said` is judged.
-#[rstest]
-#[case::escaped(
-    r#"{"x":"mcp-hil-from a\"b mcp-hil-to"}"#,
-    r#"{"x":"mcp-hil-from N mcp-hil-to"}"#,
-    false
-)]
-#[case::by_hand(
-    r#"{"x":"mcp-hil-from a"b mcp-hil-to"}"#,
-    r#"{"x":"mcp-hil-from N mcp-hil-to"}"#,
-    true
-)]
-#[case::no_json_at_all(r#"x=mcp-hil-from a"b mcp-hil-to"#, "x=mcp-hil-from N mcp-hil-to", false)]
-fn an_answer_that_is_json_for_plain_texts_is_json_for_others(
-    #[case] said: &str,
-    #[case] plain: &str,
-    #[case] accused: bool,
-) {
-    let mut play = Play::new();
-    let texts = [("one", None), ("two", None), ("a\"b", Some(said.to_owned()))];
-    for (id, (text, answer)) in (20..).zip(texts) {
-        let answer = answer.unwrap_or_else(|| plain.replace('N', text));
-        let sent = format!("mcp-hil-from {text} mcp-hil-to");
-        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {"name": "self.t.show", "arguments": {"text": sent}}});
-        let answer = json!({"jsonrpc": "2.0", "id": id,
-            "result": {"content": [{"type": "text", "text": answer}], "isError": false}});
-        play.play(&[&format!("> {id} {call}"), &format!("< {answer}")]);
-    }
-    let told: &[&str] = if accused { &["a/a arguments.string-echo"] } else { &[] };
-    assert_eq!(play.end(), told);
-}
-
 #[test]
 fn a_finding_shows_what_was_sent_and_what_came() {
     let mut play = Play::new();

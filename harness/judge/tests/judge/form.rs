@@ -315,6 +315,7 @@ const GOODBYE: &str = r#"<< {"session_id":"x","type":"goodbye"}"#;
 #[rstest]
 #[case::right(&[PING, PONG, LISTEN], &[])]
 #[case::wrong(&[PING, PONG, LISTEN_ELSEWHERE], &["a/a session.own-messages"])]
+#[case::behind_a_right_one(&[LISTEN, LISTEN_ELSEWHERE], &["a/a session.own-messages"])]
 #[case::absent(&[PING, PONG, ABORT_NOWHERE], &["a/a session.own-messages"])]
 #[case::told_once(&[PING, PONG, ABORT_NOWHERE, LISTEN_ELSEWHERE], &["a/a session.own-messages"])]
 #[case::before_it_can_know(&[LISTEN_ELSEWHERE, PING, PONG], &[])]

@@ -3,6 +3,7 @@
 mod answers;
 mod beside;
 mod closing;
+mod echo;
 mod form;
 mod kept;
 mod late;

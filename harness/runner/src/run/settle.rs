@@ -34,7 +34,14 @@ const LONGEST: Duration = Duration::from_secs(4);
 const ARRIVES: Duration = Duration::from_secs(1);
 
 /// What is believed at most of how long the state moves after a call.
-const LONGEST_LEARNED: Duration = Duration::from_secs(1);
+const LONGEST_LEARNED: Duration = Duration::from_secs(2);
+
+/// A status may be put together once in a while, whatever was set since: for so long it may show what was so before,
+/// and stand still.
+const LAGS: Duration = Duration::from_millis(2500);
+
+/// How often that is waited for in vain, before the device is taken for one whose status does not lag.
+const IN_VAIN: u8 = 2;
 
 /// Between two readings: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
@@ -56,6 +63,8 @@ pub(super) struct Settling {
     stirred_before: bool,
     /// The longest that the state went on moving after a call, by its tool; nothing for those that are quick.
     takes: BTreeMap<String, Duration>,
+    /// How often a status that stood still was given the time of one that lags, and did not need it.
+    waited_in_vain: u8,
     /// Whether what is read proves nothing: a smaller input is tried.
     pub(super) is_hurried: bool,
     /// What tools have set that others tell.
@@ -137,16 +146,18 @@ impl Session {
         at: &Arc<str>,
         wanted: impl Fn(&Value) -> bool,
     ) -> Exchange {
-        self.settle_or(at, STATUS_TOOL, wanted, |_, _| false).await
+        self.settle_or(at, STATUS_TOOL, wanted, |_, _| false, true).await
     }
 
     /// Repeats a reading of any tool; what is no surprise need not stand still for longer than this device was seen to move.
+    /// Whether it may lag, so that what was set is yet to come, says `may_lag`.
     pub(super) async fn settle_or(
         &mut self,
         at: &Arc<str>,
         reader: &str,
         wanted: impl Fn(&Value) -> bool,
         expected: impl Fn(&Settling, &Value) -> bool,
+        may_lag: bool,
     ) -> Exchange {
         let Some(mut shown) = self.told_at(at, reader) else {
             return Exchange::Settled;
@@ -157,16 +168,20 @@ impl Session {
         // A reading may show what was so when it was asked for: the time that its answer took, or a stall
         // before it, is no time in which the state stood still.
         let mut asked = began;
+        let settling = &self.settling;
+        let mut lags = may_lag && settling.waited_in_vain < IN_VAIN && settling.is_stirred(MOVES);
         for number in 1.. {
             if wanted(&shown) {
                 break;
             }
             let still = match self.settling.is_hurried || expected(&self.settling, &shown) {
                 true => (self.settling.slowest() * 2).min(STILL),
+                false if lags => LAGS,
                 // A step of one may take as long as a fade over the whole range.
                 false => STILL.max(self.settling.slowest() * 3 / 2),
             };
             let stands_still = asked.saturating_duration_since(still_since) >= still;
+            self.settling.waited_in_vain += u8::from(stands_still && still == LAGS);
             if stands_still || began.elapsed() >= LONGEST {
                 break;
             }
@@ -187,6 +202,7 @@ impl Session {
             let differing = differing(&compared(reader, &shown), &compared(reader, &next));
             if !differing.is_empty() {
                 still_since = Instant::now();
+                lags = false;
                 moved.extend(differing);
             }
             shown = next;
@@ -233,7 +249,7 @@ impl Session {
                 let expected = |settling: &Settling, view: &Value| {
                     settling.is_confirmed(against, differing(&settings, &check::settings(view)))
                 };
-                self.settle_or(after, STATUS_TOOL, same, expected).await
+                self.settle_or(after, STATUS_TOOL, same, expected, false).await
             }
             other => other,
         }
