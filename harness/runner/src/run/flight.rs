@@ -203,7 +203,7 @@ impl Session {
         // Which of several a refusal under no id is about, nobody knows: devices refuse ids of a kind so.
         let is_text = odd && duty.id.as_ref().is_some_and(Value::is_string);
         let alone = opens_oddly
-            || is_text && self.flights.texts_alone
+            || is_text
             || may_cut
             || duty.owes == unknown_type
             || duty.ends_session.is_some()
