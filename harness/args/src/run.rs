@@ -254,8 +254,7 @@ pub struct RunArgs {
     pub linger: Option<Duration>,
 
     /// How many messages may be under way together, if the device answers so many in order: shortens runs on
-    /// devices that take long to answer [default: 1, one after the other; 8 with a device that takes 30 ms or more, 32
-    /// with such a program of this host]
+    /// devices that take long to answer [default: 1, one after the other]
     #[arg(
         long,
         value_name = "NUMBER",

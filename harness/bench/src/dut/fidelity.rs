@@ -43,11 +43,6 @@ impl Fidelity {
 }
 
 impl Fidelity {
-    /// Whether it has the memory of this host.
-    pub fn is_host(self) -> bool {
-        matches!(self, Self::HostBuild | Self::HostProcess)
-    }
-
     /// Whether what only silicon shows may be judged. Of a device that somebody else runs, nobody here
     /// knows: it is as a rule a board.
     pub fn may_be_silicon(self) -> bool {

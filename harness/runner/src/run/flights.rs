@@ -21,22 +21,14 @@ const SLOW: Duration = Duration::from_millis(8);
 /// them took less than this many times what one takes.
 const GAINS: u32 = 4;
 
-/// A device gains from messages in flight only if it takes so long to answer, unless somebody asks for them.
-const GAINS_FROM: Duration = Duration::from_millis(30);
-
-/// How many are in flight at most where nobody said how many: with a chip, and with a program of this host.
-const MOST: (u16, u16) = (8, 32);
-
 /// How often a connection that ends only in flight is believed to be an accident.
 const MOST_CUTS: u32 = 2;
 
 /// How many messages may be under way together, and what became of those that were.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    /// How many somebody allows for; `None` where nobody said.
+    /// How many somebody allows for; `None` where nobody said: one.
     limit: Option<u16>,
-    /// Whether the device is a program of this host.
-    is_host: bool,
     /// How many the device was seen to answer in order.
     pub(super) width: usize,
     /// Whether calls are answered by another task than other requests are, in an order of their own.
@@ -70,18 +62,8 @@ pub(super) struct Flights {
 
 impl Flights {
     /// Up to so many, where somebody said how many.
-    pub(super) fn new(limit: Option<u16>, is_host: bool) -> Self {
-        Self { limit, is_host, ..Self::default() }
-    }
-
-    /// How many may be tried with a device that takes so long to answer.
-    fn most(&self, usual: Duration) -> usize {
-        let by_itself = match (usual < GAINS_FROM, self.is_host) {
-            (true, _) => 1,
-            (false, false) => MOST.0,
-            (false, true) => MOST.1,
-        };
-        self.limit.unwrap_or(by_itself).into()
+    pub(super) fn new(limit: Option<u16>) -> Self {
+        Self { limit, ..Self::default() }
     }
 
     /// Whether messages may be under way together with this device.
@@ -149,7 +131,7 @@ impl Session {
     /// time, lose some, or answer them as they come.
     pub(super) async fn see_how_many_fly(&mut self) {
         let usual = self.conversation.median_latency().unwrap_or_default();
-        let most = self.flights.most(usual);
+        let most: usize = self.flights.limit.unwrap_or(1).into();
         if most < 2 {
             return;
         }

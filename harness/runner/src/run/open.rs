@@ -88,7 +88,7 @@ pub(super) async fn open(
         Session::new(transport, target, ports, random, recorder, plan.deadline, interrupt);
     session.terms.variables = told_variables;
     session.terms.linger = plan.linger;
-    session.flights = Flights::new(plan.in_flight, plan.dut.fidelity().is_host());
+    session.flights = Flights::new(plan.in_flight);
     session.terms.exposed = plan.listening.exposed;
     session.terms.lives_on = lives_on;
     session.terms.generates = !plan.generation.properties.is_empty();
