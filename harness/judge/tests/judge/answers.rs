@@ -12,7 +12,6 @@ use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_judge::check::Judge;
 use mcp_hil_scenario::Case;
 use rstest::rstest;
-use serde_json::json;
 
 use super::play::*;
 

@@ -80,7 +80,7 @@ impl Session {
         };
         let is_usual =
             |settling: &Settling, view: &Value| hidden(view).is_subset(&settling.last_set.inexact);
-        let end = self.settle_or(at, &tool, |view| hidden(view).is_empty(), is_usual, true).await;
+        let end = self.settle_or(at, &tool, |view| hidden(view).is_empty(), is_usual, false).await;
         if end == Exchange::Settled
             && let Some(view) = self.judge.answer_view(&self.judge.settled(at))
         {
