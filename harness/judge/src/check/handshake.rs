@@ -49,6 +49,8 @@ pub(crate) struct LinkState {
     initialize: Option<u64>,
     /// The wrong session id that was told of already.
     session_fault: Option<String>,
+    /// One of the device's own messages had the right session id.
+    own_right: bool,
     /// A wrong session id in the device's own messages was told of already.
     own_fault: bool,
     /// The last message of the harness under another session id, and that id.
@@ -257,7 +259,7 @@ impl LinkState {
     /// The harness sent its hello.
     pub(crate) fn server_hello(&mut self, seq: u64, sink: &mut Sink) {
         self.server_hello = Some(seq);
-        self.knows_session = false;
+        (self.knows_session, self.own_right) = (false, false);
         self.dismissed = false;
         if self.transport == Transport::Mqtt {
             // It is an answer to the device's own; MCP needs none (device-protocol 3.2).
@@ -388,9 +390,9 @@ impl LinkState {
         }
         let got = envelope.get("session_id");
         let right = self.is_right(got) || self.may_be_empty(got);
-        self.knows_session |= self.is_right(got);
+        self.own_right |= self.is_right(got);
         // A wrong one may have been on its way before the device knew the session.
-        if self.own_fault || !(right || self.knows_session) {
+        if self.own_fault || !(right || self.knows_session || self.own_right) {
             return;
         }
         self.own_fault = !right;

@@ -218,7 +218,7 @@ impl Judge {
         if self.sink.case != *case {
             self.began = None;
         }
-        self.sink.case = case.clone();
+        self.sink.begin_case(case);
         self.log = CaseLog::default();
         self.first_attempt = None;
         self.last_owed = None;

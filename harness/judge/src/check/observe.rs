@@ -241,7 +241,10 @@ impl Judge {
                 self.pair_strays(None);
                 self.first_attempt = Some(std::mem::take(&mut self.log));
             }
-            Mark::Alone => self.pasts.forget(&entry.case),
+            Mark::Alone => {
+                self.pasts.forget(&entry.case);
+                self.sink.again();
+            }
             Mark::Insists { on } => {
                 self.sink.test(Id::InitializeVisionOptional, false, || {
                     evidence(

@@ -15,9 +15,24 @@ pub(crate) struct Sink {
     pub(crate) found: Vec<Judgement>,
     /// What was told that would come with every message or connection.
     pub(crate) told: BTreeSet<Id>,
+    /// What of that was told before this case.
+    pub(crate) told_before: BTreeSet<Id>,
 }
 
 impl Sink {
+    /// A case begins, or is carried out again.
+    pub(crate) fn begin_case(&mut self, case: &Arc<str>) {
+        if self.case != *case {
+            self.told_before.clone_from(&self.told);
+        }
+        self.case = case.clone();
+    }
+
+    /// The case is carried out again from its beginning, and what it has told is in doubt.
+    pub(crate) fn again(&mut self) {
+        self.told.clone_from(&self.told_before);
+    }
+
     /// Notes that a requirement was exercised and holds.
     pub(crate) fn held(&mut self, requirement: Id) {
         self.exercised.insert(requirement);
