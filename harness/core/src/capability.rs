@@ -40,7 +40,7 @@ pub const SIMULATED: &str = "simulated";
 pub const LINGER: &str = "linger";
 
 /// All capabilities that scenarios and requirements may ask for.
-pub const ALL: [&str; 58] = [
+pub const ALL: [&str; 59] = [
     "both-transports",
     "websocket",
     "mqtt",
@@ -60,6 +60,7 @@ pub const ALL: [&str; 58] = [
     "volume.told",
     "volume.elsewhere",
     "volume.step",
+    "volume.step-optional",
     "mute",
     "brightness",
     "theme",
@@ -101,8 +102,11 @@ pub const ALL: [&str; 58] = [
     LINGER,
 ];
 
+/// The variable that says how far a level may be from the one that was set, on a loudspeaker with few levels.
+pub const VOLUME_TOLERANCE: &str = "volume.tolerance";
+
 /// Names of all variables that a look at a device may bring.
-pub const VARIABLES: [&str; 36] = [
+pub const VARIABLES: [&str; 37] = [
     "nullary.tool",
     "boolean.tool",
     "boolean.argument",
@@ -124,6 +128,7 @@ pub const VARIABLES: [&str; 36] = [
     "cursor.second",
     "status.volume",
     "volume.tool",
+    VOLUME_TOLERANCE,
     "brightness.tool",
     "theme.tool",
     "mute.tool",
@@ -209,14 +214,23 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         let tool = surface.tools.iter().find(is_it);
         let schema =
             tool.and_then(|one| one.pointer(&format!("/inputSchema/properties/{argument}")));
-        has(setter) && !schema.is_some_and(is_narrowed)
+        // Under another name it is another argument.
+        let properties = tool.and_then(|one| one.pointer("/inputSchema/properties")?.as_object());
+        let is_renamed = schema.is_none() && properties.is_some_and(|all| !all.is_empty());
+        has(setter) && !is_renamed && !schema.is_some_and(is_narrowed)
     };
-    let volume = sets(SET_VOLUME) && reads("/audio_speaker/volume");
+    // A level that is told as "33%" is told of once (`volume.status`).
+    let is_text = |at: &str| {
+        surface.status.as_ref().and_then(|status| status.pointer(at)).is_some_and(Value::is_string)
+    };
+    let volume =
+        sets(SET_VOLUME) && reads("/audio_speaker/volume") && !is_text("/audio_speaker/volume");
     let is_elsewhere = surface.status.as_ref().is_some_and(is_of_another_form);
     let steps = STEPPERS.map(|(variable, tool, sign)| {
         let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
         Some((variable, Value::from(STEPPED_FROM + sign * step)))
     });
+    let steps_required = STEPPERS.iter().any(|(_, tool, _)| requires(&surface.tools, tool, "step"));
     let claims = [
         ("tools", !facts.tools.is_empty()),
         ("pages", surface.first_cursor.is_some()),
@@ -229,6 +243,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         ("volume.told", has(SET_VOLUME) && !is_elsewhere),
         ("volume.elsewhere", has(SET_VOLUME) && is_elsewhere),
         ("volume.step", steps.iter().all(Option::is_some)),
+        ("volume.step-optional", steps.iter().all(Option::is_some) && !steps_required),
         ("mute", volume && has("self.audio_speaker.mute") && has("self.audio_speaker.unmute")),
         ("brightness", sets("self.screen.set_brightness") && reads("/screen/brightness")),
         ("theme", has("self.screen.set_theme") && reads("/screen/theme")),

@@ -39,6 +39,10 @@ pub const GATEWAY_PACKET_BYTES: usize = 8_192;
 /// measured device takes no longer message (device-protocol 2.2).
 pub const MAX_ANSWERED_MESSAGE_BYTES: usize = 4_096;
 
+/// Deepest nesting of a request that has to be answered, its envelope included. A parser may limit the depth (RFC 8259,
+/// section 9), and a usual one of small devices does at ten unless it is told otherwise.
+pub const MAX_ANSWERED_DEPTH: usize = 10;
+
 /// Longest message that a device has to take, in bytes: documented servers send no longer one, and their gateway takes
 /// none (device-protocol 3.4). A longer one may be refused by closing the connection (RFC 6455, 7.4.1).
 pub const MAX_OWED_MESSAGE_BYTES: usize = GATEWAY_PACKET_BYTES;

@@ -6,7 +6,7 @@
 use crate::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
-use crate::limits::MAX_ANSWERED_MESSAGE_BYTES;
+use crate::limits::{MAX_ANSWERED_DEPTH, MAX_ANSWERED_MESSAGE_BYTES};
 use crate::wire::{Frame, forgiven, read_json, recover_ids};
 
 /// Largest integer that a double holds exactly; ids beyond it are judged as SHOULD only.
@@ -58,7 +58,9 @@ impl Duty {
                 }
                 Ok((Value::Object(envelope), None)) => {
                     let duty = Self::of_envelope(&envelope);
-                    let may_be_refused = text.len() > MAX_ANSWERED_MESSAGE_BYTES || holds_nul(text);
+                    let may_be_refused = text.len() > MAX_ANSWERED_MESSAGE_BYTES
+                        || depth(text) > MAX_ANSWERED_DEPTH
+                        || holds_nul(text);
                     match duty.owes {
                         Owes::Answer if may_be_refused => Self { owes: Owes::Nothing, ..duty },
                         _ => duty,
@@ -183,6 +185,24 @@ pub fn holds_nul(text: &str) -> bool {
     text.contains(r"\u0000") && text.replace(r"\\", "").contains(r"\u0000")
 }
 
+/// How deep the arrays and objects of a JSON text are nested.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut bytes) = (0, 0, false, text.bytes());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => _ = bytes.next(),
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    deepest
+}
+
 fn owed_for(payload: &Map<String, Value>) -> Owes {
     let id = payload.get("id");
     let other_case = |name: &String| {
@@ -221,6 +241,10 @@ fn owed_for(payload: &Map<String, Value>) -> Owes {
             }
         }
     };
+    // A method without a name may be taken for none, which makes the request an invalid one.
+    if owes == Owes::Answer && payload.get("method").is_some_and(|method| method == "") {
+        return Owes::Nothing;
+    }
     // A strict schema takes a request with further members, or with `_meta` that MCP's schema does not allow, for none.
     let is_further = |name: &String| !["jsonrpc", "id", "method", "params"].contains(&&**name);
     if owes == Owes::Answer
@@ -256,6 +280,15 @@ mod tests {
     #[case(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, Owes::Answer)]
     #[case(r#"{"jsonrpc":"2.0","id":1758893424665,"method":"ping","params":{}}"#, Owes::Answer)]
     #[case(r#"{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#, Owes::Nothing)]
+    #[case(r#"{"jsonrpc":"2.0","id":7,"method":""}"#, Owes::Nothing)]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[[[[[[["\"["]]]]]]]}}"#,
+        Owes::Answer
+    )]
+    #[case(
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[[[[[[[[]]]]]]]]}}"#,
+        Owes::Nothing
+    )]
     #[case(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Owes::Nothing)]
     #[case(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, Owes::NoSuccess(Id::IdsStringRejected))]
     #[case(

@@ -201,6 +201,11 @@ pub enum MqttNote {
         /// The topic.
         topic: String,
     },
+    /// Something that is no message of the protocol came to a topic of the device's own, such as telemetry.
+    Elsewhere {
+        /// The topic.
+        topic: String,
+    },
     /// The next message came with this QoS, not 0.
     Qos {
         /// 1 or 2.

@@ -407,7 +407,13 @@ async fn odd_publications_are_noted_before_the_message() {
     with_will.last_will = Some(LastWill::new("will", "gone", QoS::AtLeastOnce, true));
     let (_endpoint, mut link, mut client) = connected_with(terms, with_will).await;
     assert!(link.handshake().mqtt.as_ref().unwrap().will);
-    let mut odd = Publish::new("down", QoS::AtMostOnce, vec![b'x'; GATEWAY_PACKET_BYTES]);
+    let own = Publish::new("telemetry", QoS::AtMostOnce, br#"{"temperature":21.5}"#.to_vec());
+    client.send(Packet::Publish(own)).await;
+    let topic = "telemetry".to_owned();
+    assert_eq!(note(&mut link).await, MqttNote::Elsewhere { topic });
+    let mut message = br#"{"type":"mcp"}"#.to_vec();
+    message.resize(GATEWAY_PACKET_BYTES, b' ');
+    let mut odd = Publish::new("down", QoS::AtMostOnce, message);
     odd.retain = true;
     let bytes = odd.size();
     client.send(Packet::Publish(odd)).await;

@@ -4,7 +4,7 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, Kind};
 use crate::parts::{Parts, mixed};
 use crate::steps::StepExt as _;
 use crate::steps::{self, NO_METHOD, call, good, list, one_of, put_back, request};
@@ -28,6 +28,24 @@ const READING: u32 = 6;
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     let readings = (number % READINGS == READING).then(|| readings(context)).flatten();
     readings.unwrap_or_else(|| of_all_kinds(context, number))
+}
+
+/// Levels that the schema of the volume refuses, with the variation alone of each.
+fn bad_levels(context: &Context) -> Vec<(Value, &'static str)> {
+    let tool = context.tools().iter().find(|tool| tool.name == SET_VOLUME);
+    let kind = tool.and_then(|tool| tool.arguments.iter().find(|one| one.name == "volume"));
+    let (is_whole, is_bounded) = match kind.map(|one| &one.kind) {
+        Some(Kind::Integer { maximum, .. }) => (true, maximum.is_some_and(|most| most <= 100)),
+        _ => (false, false),
+    };
+    let all = [
+        (is_bounded, json!(101), "above-maximum"),
+        (true, json!("50"), "string-for-integer"),
+        (true, json!(null), "null-for-integer"),
+        (is_whole, json!(50.5), "fraction"),
+    ];
+    let refused = all.into_iter().filter(|(is_refused, ..)| *is_refused);
+    refused.map(|(_, level, alone)| (level, alone)).collect()
 }
 
 /// Messages of different kinds.
@@ -68,18 +86,13 @@ fn of_all_kinds(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
                 .boxed(),
         );
         kinds.push(
-            one_of(vec![
-                (json!(101), "above-maximum"),
-                (json!("50"), "string-for-integer"),
-                (json!(null), "null-for-integer"),
-                (json!(50.5), "fraction"),
-            ])
-            .prop_map(|(level, control)| {
-                call(SET_VOLUME, json!({"volume": level}))
-                    .answer(SLUG, Answer::Refused)
-                    .like(control)
-            })
-            .boxed(),
+            one_of(bad_levels(context))
+                .prop_map(|(level, control)| {
+                    call(SET_VOLUME, json!({"volume": level}))
+                        .answer(SLUG, Answer::Refused)
+                        .like(control)
+                })
+                .boxed(),
         );
         let shown = json!({"audio_speaker": {"volume": {"$type": "number"}}});
         kinds.push(

@@ -364,12 +364,13 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
         Command::Up(by) => step_by(UP, *by, 1, level, steps),
         Command::Down(by) => step_by(DOWN, *by, -1, level, steps),
         Command::Mute => {
-            let (level, requirement) = match level {
-                Known(at, _) => (Muted(at, 1), Id::VolumeMute),
-                Muted(at, times) => (Muted(at, times + 1), Id::VolumeMuteIdempotent),
-                Open(_) => (Open(true), Id::VolumeMute),
+            // Who is muted already may say so.
+            let (level, requirement, answer) = match level {
+                Known(at, _) => (Muted(at, 1), Id::VolumeMute, Answer::Result),
+                Muted(at, times) => (Muted(at, times + 1), Id::VolumeMuteIdempotent, Answer::Any),
+                Open(_) => (Open(true), Id::VolumeMute, Answer::Any),
             };
-            steps.push(call(MUTE, json!({})).answer(requirement, Answer::Result));
+            steps.push(call(MUTE, json!({})).answer(requirement, answer));
             read(level, steps)
         }
         Command::Unmute => unmute(level, steps),

@@ -154,6 +154,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             *text = text.replace(|c: char| !c.is_ascii(), "\u{fffd}\u{fffd}");
             Flow::Pass
         });
+    "fragments-cut-at-1024": "Of a message in fragments the first 1,024 bytes are kept."
+        => fragments(|text, _| {
+            let end = text.floor_char_boundary(1024);
+            text.truncate(end);
+            Flow::Pass
+        });
     "fragments-panic": "A message in several WebSocket fragments overruns a buffer."
         => fragments(|_, hands| instead(Act::Panic, hands));
 };

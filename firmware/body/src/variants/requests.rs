@@ -140,6 +140,51 @@ pub(super) const VARIANTS: &[Row] = rows! {
         })
         .disconnected(move |_| initialized.set(false))
     };
+    "initialized-awaited":
+        "Until notifications/initialized has come, everything but initialize and ping is refused, \
+         as an SDK of MCP does." => {
+        let [open, closed] = shared(false);
+        requests(move |payload, hands| {
+            let (id, method) = (get(payload, "id"), get(payload, "method"));
+            match method.as_str() {
+                Some("initialize") => open.set(false),
+                Some("notifications/initialized") => open.set(true),
+                _ => {}
+            }
+            let is_early = !open.get()
+                && Id::from_value(id).is_some()
+                && !["initialize", "ping"].contains(&method.as_str().unwrap_or_default());
+            if is_early {
+                let message = "Received request before initialization was complete";
+                hands.send_payload(&error(id, -32602, message));
+            }
+            drop_if(is_early)
+        })
+        .disconnected(move |_| closed.set(false))
+    };
+    "mute-again-refused": "Who is muted already says so, and stays muted." => {
+        let mut is_muted = false;
+        requests(move |payload, hands| {
+            let (id, name) = (get(payload, "id"), &get(payload, "params")["name"]);
+            let is_call = get(payload, "method") == "tools/call" && Id::from_value(id).is_some();
+            let is_speaker = name.as_str().is_some_and(|name| name.contains("audio_speaker"));
+            if !is_call || !is_speaker {
+                return Flow::Pass;
+            }
+            let is_again = is_muted && name == "self.audio_speaker.mute";
+            is_muted = name == "self.audio_speaker.mute";
+            if is_again {
+                let text = json!([{"type": "text", "text": "The speaker is muted already."}]);
+                let refused = result(id, json!({"content": text, "isError": true}));
+                hands.send_payload(&refused);
+            }
+            drop_if(is_again)
+        })
+    };
+    "nesting-limited": "What is nested deeper than ten levels is not read, as by a usual parser." =>
+        arriving("mcp", |envelope, _| {
+            drop_if(envelope.values().map(depth).max().unwrap_or_default() >= 10)
+        });
     "extra-argument-refused": "An argument that a tool does not know is refused."
         => requests(|payload, hands| {
             let (id, params) = (get(payload, "id"), get(payload, "params"));
@@ -202,6 +247,15 @@ fn requests(mut hook: impl FnMut(&mut Map<String, Value>, &mut Hands) -> Flow + 
         }
         _ => Flow::Pass,
     })
+}
+
+/// How deep a value is nested.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(inner) => 1 + inner.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(inner) => 1 + inner.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
 }
 
 /// Whether a string in a text has an escaped U+0000.

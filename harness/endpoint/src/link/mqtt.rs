@@ -290,6 +290,10 @@ impl MqttLink {
             self.note(MqttNote::Redelivered);
             return owed;
         }
+        if self.is_elsewhere(&publish.topic) && !is_of_protocol(&publish.payload) {
+            self.note(MqttNote::Elsewhere { topic: publish.topic });
+            return owed;
+        }
         if is_again {
             // It may have been lost on an earlier connection. Whoever knows what it answers knows whether it can.
             self.note(MqttNote::Duplicate);
@@ -309,7 +313,7 @@ impl MqttLink {
 
     /// Notes what is odd about a message.
     fn remark(&mut self, publish: &Publish, bytes: usize) {
-        if self.terms.publish_topic.as_ref().is_some_and(|topic| *topic != publish.topic) {
+        if self.is_elsewhere(&publish.topic) {
             self.note(MqttNote::Topic { topic: publish.topic.clone() });
         }
         if publish.retain {
@@ -321,6 +325,10 @@ impl MqttLink {
         if publish.qos != QoS::AtMostOnce {
             self.note(MqttNote::Qos { qos: publish.qos as u8 });
         }
+    }
+
+    fn is_elsewhere(&self, topic: &str) -> bool {
+        self.terms.publish_topic.as_ref().is_some_and(|own| own != topic)
     }
 
     fn subscribed(&mut self, subscribe: &Subscribe) -> Result<(), LinkLost> {
@@ -411,4 +419,12 @@ fn why(error: &io::Error) -> LinkLost {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => GONE.to_owned(),
         _ => format!("the TCP connection failed: {error}"),
     })
+}
+
+/// Whether a text has a member that messages of the family, or those in them, have.
+fn is_of_protocol(payload: &[u8]) -> bool {
+    let members: Option<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_slice(payload).ok();
+    let known = ["type", "session_id", "payload", "jsonrpc"];
+    members.is_some_and(|members| known.iter().any(|name| members.contains_key(*name)))
 }

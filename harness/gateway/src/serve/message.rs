@@ -69,6 +69,9 @@ pub(super) fn said_of_note(note: &MqttNote) -> Said {
         MqttNote::Topic { topic } => {
             Said::new("the next message has a different topic").with(topic)
         }
+        MqttNote::Elsewhere { topic } => {
+            Said::new("no message of the protocol, to a different topic").with(topic)
+        }
         MqttNote::Qos { qos } => Said::new(format!("the next message has QoS {qos}")),
         MqttNote::Redelivered => Said::new("a message that had come already, sent again"),
         MqttNote::Duplicate => Said::new("the next message is marked as sent again"),

@@ -284,10 +284,19 @@ fn is_media(data: &str, mime: &str) -> bool {
     is_type && found.is_none_or(|(_, known)| *known == plain || !is_known(&plain))
 }
 
+/// How much a number changes, in proportion, that is kept in single precision and shown with all its digits.
+const SINGLE: f64 = 1e-7;
+
 /// Judges an answer that came under another id than its request's.
 pub(crate) fn judge_wrong_id(unmatched: &Unmatched, open: &Open, sink: &mut Sink) {
     let fraction =
         open.duty.id.as_ref().and_then(Value::as_f64).is_some_and(|id| id.fract() != 0.0);
+    let came = unmatched.id.as_f64().zip(open.duty.id.as_ref().and_then(Value::as_f64));
+    if fraction && came.is_some_and(|(came, sent)| (came - sent).abs() <= sent.abs() * SINGLE) {
+        // A parser may limit the precision of numbers (RFC 8259, section 6).
+        sink.held(Id::IdsFraction);
+        return;
+    }
     let is_exact =
         |id: &Value| as_integer(id).is_some_and(|id| id.unsigned_abs() <= EXACT_IN_DOUBLE);
     let (requirement, expected) = match (open.duty.owes, &open.duty.id) {

@@ -7,16 +7,22 @@ use super::control::Controls;
 use super::log::{CaseLog, Logged, Reply, has_no_room, is_refused, view};
 use super::pace;
 use super::sink::Sink;
-use mcp_hil_core::capability::{Facts, only_reads};
+use mcp_hil_core::capability::{Facts, VOLUME_TOLERANCE, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Party, TargetEvent, What};
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::{Frame, Inbound, as_integer};
-use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Outgoing, Scope, Step};
+use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Matcher, Outgoing, Scope, Step};
 
 /// Codes of errors that a parser leads to: parse error and invalid request (JSON-RPC 2.0, section 5.1).
 const PARSER_CODES: [i64; 2] = [-32700, -32600];
+
+/// Where a reading of the status has the level of the loudspeaker.
+const LEVEL: &str = "/json/audio_speaker/volume";
+
+/// What asks for the very level, also of a loudspeaker with few.
+const EXACT: [Id; 3] = [Id::VolumeExact, Id::VolumeZero, Id::VolumeHundred];
 
 /// Judges all steps of a case.
 pub(crate) fn judge(
@@ -49,7 +55,29 @@ pub fn shows(step: &Step, scope: &Scope, view: &Value) -> bool {
             return true;
         };
         // What cannot be tested now will not be tested later.
-        matcher.test(scope, view.pointer(&pointer)).map_or(true, |shown| shown.is_ok())
+        let shown = matcher.test(scope, view.pointer(&pointer));
+        shown.map_or(true, |shown| shown.is_ok() || is_near(matcher, scope, &pointer, view))
+    })
+}
+
+/// Whether a level is what a loudspeaker with few levels makes of one that is expected.
+fn is_near(matcher: &Matcher, scope: &Scope, pointer: &str, view: &Value) -> bool {
+    let Some(tolerance) = scope.get(VOLUME_TOLERANCE).and_then(as_integer) else {
+        return false;
+    };
+    // A status may be compared as a whole, or in part.
+    let Some(inner) = LEVEL.strip_prefix(pointer) else {
+        return false;
+    };
+    let Some(level) = view.pointer(LEVEL).and_then(as_integer) else {
+        return false;
+    };
+    let mut part = view.pointer(pointer).cloned().unwrap_or_default();
+    (level - tolerance..=level + tolerance).any(|level| {
+        if let Some(place) = part.pointer_mut(inner) {
+            *place = level.into();
+        }
+        matcher.test(scope, Some(&part)).is_ok_and(|shown| shown.is_ok())
     })
 }
 
@@ -329,6 +357,9 @@ impl Judge<'_> {
             };
             match matcher.test(scope, view.pointer(&pointer)) {
                 Ok(Ok(())) => {}
+                Ok(Err(_))
+                    if !EXACT.contains(&expect.requirement)
+                        && is_near(matcher, scope, &pointer, &view) => {}
                 Ok(Err(mismatch)) => {
                     return Some(Err((
                         format!("{pointer}{} {}", mismatch.at, mismatch.expected),

@@ -10,7 +10,7 @@ use mcp_hil_core::capability::LINGER;
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
-const OF_THE_DEVICE: [&str; 27] = [
+const OF_THE_DEVICE: [&str; 28] = [
     "tools",
     "pages",
     "user-tools",
@@ -22,6 +22,7 @@ const OF_THE_DEVICE: [&str; 27] = [
     "volume.told",
     "volume.elsewhere",
     "volume.step",
+    "volume.step-optional",
     "mute",
     "brightness",
     "theme",

@@ -314,6 +314,9 @@ fn mqtt(note: &MqttNote) -> String {
         MqttNote::AckWanted => "the next message is sent with QoS 1".into(),
         MqttNote::Acknowledged => "PUBACK".into(),
         MqttNote::Topic { topic } => format!("the next message was published to topic {topic}"),
+        MqttNote::Elsewhere { topic } => {
+            format!("no message of the protocol was published to topic {topic}")
+        }
         MqttNote::Qos { qos } => format!("the next message has QoS {qos}"),
         MqttNote::Redelivered => "a message was received again".into(),
         MqttNote::Duplicate => "the next message is marked as sent again".into(),

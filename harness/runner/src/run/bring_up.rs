@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{
-    Facts, LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, discover,
+    Facts, LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, VOLUME_TOLERANCE, discover,
 };
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
@@ -146,15 +146,20 @@ impl Session {
         end
     }
 
-    /// Opens the session anew after an `initialize` of a scenario that was refused, or has led to another protocol version:
-    /// what comes next is meant for a session as all others have.
+    /// Completes the session after an `initialize` of a scenario, as MCP asks of a client (lifecycle, Initialization), and
+    /// opens it anew where that was refused or has led to another protocol version: what comes next is meant for a
+    /// session as all others have.
     pub(super) async fn restore(&mut self, at: &Arc<str>) -> Exchange {
         let Some(view) = self.judge.answer_view(at) else {
             return Exchange::Settled;
         };
         let version = view.pointer("/result/protocolVersion");
         let is_other = version.is_some() && version != self.device.agreed.as_ref();
-        if self.device.agreed.is_none() || !(is_other || view.get("error").is_some()) {
+        let is_refused = view.get("error").is_some();
+        if self.device.agreed.is_none() || !(is_other || is_refused) {
+            if !is_refused {
+                self.say_initialized(at).await;
+            }
             return Exchange::Settled;
         }
         self.initialize(&beside(at, StepKind::Initialize)).await
@@ -234,9 +239,14 @@ impl Session {
             console_tools: console.tools,
             redial: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
         };
-        let facts = discover(&surface, &self.device.permission);
+        let mut facts = discover(&surface, &self.device.permission);
         self.conversation.set_call_fence(&facts);
         self.see_how_many_fly().await;
+        if let Some(status) = &surface.status
+            && let Some(tolerance) = self.ask_for_steps(&facts, status).await
+        {
+            facts.variables.insert(VOLUME_TOLERANCE.to_owned(), tolerance.into());
+        }
         let told = match self.terms.generates {
             true => self.ask_what_is_told(&surface.tools).await,
             false => Vec::new(),

@@ -9,7 +9,7 @@
 //! `surrogate` where there is one, and `keep` leaves it as a file;
 //! `interactive` carries out what a program of its own orders, in place of a scenario, `talk` each order, and
 //! `idle` serves the device meanwhile; `time_budget` chooses what a run with little time carries out;
-//! `settle` reads the device's state when it stands still;
+//! `settle` reads the device's state when it stands still, and `steps` sees whether a loudspeaker has few levels;
 //! `recover` brings a board back, and makes it dial; `unreached` tells of one that never does; `recorder` writes the transcripts; `report` turns judgements into reports.
 
 mod begin;
@@ -47,6 +47,7 @@ mod shrink;
 mod smaller;
 mod start;
 mod state;
+mod steps;
 mod stimulus;
 mod summary;
 mod surrogate;

@@ -84,7 +84,10 @@ impl Recorder {
                 }
             }
             What::Mqtt {
-                note: MqttNote::Topic { topic: text } | MqttNote::Subscribed { filter: text },
+                note:
+                    MqttNote::Topic { topic: text }
+                    | MqttNote::Elsewhere { topic: text }
+                    | MqttNote::Subscribed { filter: text },
             }
             | What::LinkDown { why: text, .. }
             | What::Refused { why: text, .. } => self.hide(text),

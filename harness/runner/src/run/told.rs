@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Calls a tool. Gives a view of its answer; an error where there is no use in asking further.
-    async fn called(
+    pub(super) async fn called(
         &mut self,
         at: String,
         tool: &str,
