@@ -70,6 +70,14 @@ impl Defect {
                 pathless: self.link.pathless || inner.link.pathless,
                 unfinished: self.link.unfinished || inner.link.unfinished,
                 forgets_rest: self.link.forgets_rest || inner.link.forgets_rest,
+                takes_masked: self.link.takes_masked || inner.link.takes_masked,
+                takes_reserved_bits: self.link.takes_reserved_bits
+                    || inner.link.takes_reserved_bits,
+                takes_unknown_opcodes: self.link.takes_unknown_opcodes
+                    || inner.link.takes_unknown_opcodes,
+                takes_continuations: self.link.takes_continuations
+                    || inner.link.takes_continuations,
+                takes_between: self.link.takes_between || inner.link.takes_between,
                 keeps_pieces: self.link.keeps_pieces || inner.link.keeps_pieces,
             },
             boot_ms: self.boot_ms + inner.boot_ms,

@@ -178,6 +178,16 @@ pub struct LinkOptions {
     pub unfinished: bool,
     /// Lose what comes in one piece with the response to the handshake.
     pub forgets_rest: bool,
+    /// Take a frame that is masked.
+    pub takes_masked: bool,
+    /// Take a frame in which reserved bits are set.
+    pub takes_reserved_bits: bool,
+    /// Take a frame with an unknown opcode for a text.
+    pub takes_unknown_opcodes: bool,
+    /// Take a continuation of nothing for a text.
+    pub takes_continuations: bool,
+    /// Take a message that stands between the fragments of another one.
+    pub takes_between: bool,
     /// Put the pieces of a message that the connection before has cut off before the first message.
     pub keeps_pieces: bool,
 }

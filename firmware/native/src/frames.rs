@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use reference_body::LinkOptions;
 
+use crate::mend::{Mend, frame_length};
+
 /// Opcodes of a Close frame and of a pong (RFC 6455 section 5.2).
 const CLOSE: u8 = 0x8;
 const PONG: u8 = 0xA;
@@ -42,6 +44,8 @@ pub(crate) struct FrameStream {
     incoming: Option<Watch>,
     /// Bytes that are taken for the rest of a frame.
     skip: u64,
+    /// Makes frames good that no server may send.
+    mend: Option<Mend>,
 }
 
 /// How a data message came.
@@ -82,7 +86,14 @@ impl FrameStream {
     /// The handshake comes first, with these defects.
     pub(crate) fn new(tcp: TcpStream, options: LinkOptions) -> Self {
         let opening = Some(options);
-        FrameStream { tcp, opening, options: LinkOptions::default(), incoming: None, skip: 0 }
+        FrameStream {
+            tcp,
+            opening,
+            options: LinkOptions::default(),
+            incoming: None,
+            skip: 0,
+            mend: None,
+        }
     }
 
     pub(crate) fn tcp(&self) -> &TcpStream {
@@ -93,6 +104,7 @@ impl FrameStream {
     pub(crate) fn send_with(&mut self, options: LinkOptions) {
         self.options = options;
         self.opening = None;
+        self.mend = Mend::with(options);
         if options.keeps_rest {
             self.skip = CUT_OFF.swap(0, Ordering::Relaxed);
         }
@@ -176,19 +188,6 @@ fn is_control(opening: u8) -> bool {
     opening & 0x08 != 0
 }
 
-/// Length of the header that `bytes` begin with and of the payload behind it, once the header is
-/// complete.
-fn frame_length(bytes: &[u8]) -> Option<(usize, u64)> {
-    let second = *bytes.get(1)?;
-    let mask = if second & 0x80 != 0 { 4 } else { 0 };
-    let (length, payload) = match second & 0x7F {
-        126 => (4, u64::from(u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?))),
-        127 => (10, u64::from_be_bytes(bytes.get(2..10)?.try_into().ok()?)),
-        short => (2, u64::from(short)),
-    };
-    (bytes.len() >= length + mask).then_some((length + mask, payload))
-}
-
 /// Whether the data of a masked frame is text in UTF-8.
 fn is_text(frame: &[u8], header: usize) -> bool {
     let mask = frame[header - 4..header].iter().cycle();
@@ -258,7 +257,10 @@ impl Drop for FrameStream {
 
 impl Read for FrameStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut count = self.tcp.read(buffer)?;
+        let mut count = match &mut self.mend {
+            Some(mend) => mend.read(&mut self.tcp, buffer)?,
+            None => self.tcp.read(buffer)?,
+        };
         let skipped = count.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         if skipped > 0 {
             self.skip -= skipped as u64;

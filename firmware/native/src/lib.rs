@@ -14,6 +14,7 @@ mod frames;
 mod http;
 mod link;
 mod memory;
+mod mend;
 mod mqtt;
 mod platform;
 mod tamper;

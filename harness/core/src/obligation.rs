@@ -77,6 +77,10 @@ impl Duty {
                     }
                 },
             },
+            Frame::Odd(_, text) => {
+                let owes = Owes::Silence(Id::SessionOddFrames);
+                Self { owes, ..Self::of(&Frame::Text(text.clone())) }
+            }
             _ => Self::bare(Owes::Nothing),
         }
     }

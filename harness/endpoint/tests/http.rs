@@ -222,6 +222,7 @@ async fn a_picture_is_explained_to_who_has_the_token(#[case] token: &str, #[case
             file_type: Some("image/jpeg".into()),
             file_bytes: Some(13),
             starts: Some("4a464946".into()),
+            ends: Some(false),
         })
     );
     assert_eq!((seen.body, seen.problem), (None, None));

@@ -158,6 +158,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         fragment: raw.fragment,
         pinged: raw.ping_between,
         segments: raw.segments,
+        odd_frame: raw.odd_frame,
         acknowledged: raw.qos == Some(1),
         snapshot: raw.snapshot,
         control: raw.control,
@@ -177,6 +178,10 @@ fn manner(raw: &RawStep) -> Result<(), Wrong> {
     if raw.segments && (raw.fragment.is_some() || raw.qos == Some(1)) {
         let wrong = Wrong::new("`segments` beside `fragment` or `qos`: expected one of them");
         return Err(wrong.hint("write two steps").inside("segments"));
+    }
+    if raw.odd_frame.is_some() && (raw.fragment.is_some() || raw.segments) {
+        let wrong = Wrong::new("`odd_frame` beside `fragment` or `segments`: expected one of them");
+        return Err(wrong.hint("write two steps").inside("odd_frame"));
     }
     if raw.ping_between && raw.fragment.is_none() {
         let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");

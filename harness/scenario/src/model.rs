@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::matcher::Matcher;
 use mcp_hil_core::capability::is_restart;
 use mcp_hil_core::obligation::Duty;
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, OddFrame};
 
 /// One scenario: a title, what a device must have, and steps.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,8 @@ pub struct Step {
     pub pinged: bool,
     /// Whether it is sent in TCP segments that end anywhere in it.
     pub segments: bool,
+    /// What is wrong with the WebSocket frame that it is sent in.
+    pub odd_frame: Option<OddFrame>,
     /// Whether it is sent with MQTT's QoS 1, where the transport is MQTT.
     pub acknowledged: bool,
     /// Name under which the answer is kept for review.
@@ -268,6 +270,7 @@ impl Step {
             fragment: None,
             pinged: false,
             segments: false,
+            odd_frame: None,
             acknowledged: false,
             snapshot: None,
             control: None,

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
+use mcp_hil_core::wire::OddFrame;
+
 use super::model::Linger;
 use super::pieces;
 
@@ -113,6 +115,8 @@ pub(super) struct RawStep {
     /// Sends the message in TCP segments of 1, 2, 4 and so many bytes, each a moment after the other.
     #[serde(default)]
     pub(super) segments: bool,
+    /// Sends the text in a WebSocket frame in which no server may send it.
+    pub(super) odd_frame: Option<OddFrame>,
     /// MQTT's quality of service.
     #[schemars(range(min = 0, max = 1))]
     pub(super) qos: Option<u8>,

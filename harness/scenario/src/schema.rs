@@ -100,6 +100,7 @@ mod tests {
             "expect",
             "fragment",
             "like",
+            "odd_frame",
             "ping_between",
             "qos",
             "requirement",

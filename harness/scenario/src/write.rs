@@ -200,6 +200,9 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
     if step.segments {
         let _ = writeln!(out, "{pad}segments: true");
     }
+    if let Some(how) = step.odd_frame {
+        let _ = writeln!(out, "{pad}odd_frame: {}", how.name());
+    }
     if step.acknowledged {
         let _ = writeln!(out, "{pad}qos: 1");
     }
@@ -334,6 +337,7 @@ mod tests {
     use super::*;
     use crate::Matcher;
     use mcp_hil_core::catalogue::{Catalogue, RequirementId as Id, RuleSet};
+    use mcp_hil_core::wire::OddFrame;
     use proptest::prelude::*;
 
     const CATALOGUE: &str = r#"
@@ -512,6 +516,7 @@ rules = ["xiaozhi"]
             unchanged: flag.then_some(Id::IdsZero),
             pinged: fragment.is_some_and(|bytes| bytes % 2 == 1),
             segments: !flag && fragment.is_none(),
+            odd_frame: (flag && fragment.is_none()).then_some(OddFrame::UnknownOpcode),
             fragment,
             acknowledged: flag,
             snapshot: named,

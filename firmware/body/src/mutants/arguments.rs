@@ -48,6 +48,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "argument-missing-as-least": "A missing required integer is replaced by the smallest value."
         => missing(|property| property.type_name() == "integer" && property.default().is_none());
+    "arguments-missing-as-before": "A call without arguments gets those of the call before, if that was of the same tool." => {
+        let mut before = (Value::Null, Value::Null);
+        defect().on_call(move |params, _| {
+            if params["arguments"].is_null() && params["name"] == before.0 {
+                params["arguments"] = before.1.clone();
+            }
+            before = (params["name"].clone(), params["arguments"].clone());
+        })
+    };
     "argument-numeric-string": "An integer may come as a string: \"50\" is 50."
         => integers(|value, _| value.as_str()?.parse::<i64>().ok());
     "argument-hex-string": "An integer may come as hexadecimal text: \"0x5\" is 5."

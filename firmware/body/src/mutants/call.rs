@@ -111,6 +111,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| known.strip_prefix("self.") == Some(asked));
     "climate-structured-text": "A number that a tool tells beside its text is a text itself, and the list says a number."
         => structured_climate(json!({"celsius": "21.5"}));
+    "climate-structured-other": "A number that a tool tells beside its text is not the one in the text."
+        => structured_climate(json!({"celsius": 21.5, "temperature": 25}));
     "tool-name-wide": "Wide letters in the name of a tool are read as narrow ones."
         => defect().on_call(|params, _| if let Some(Value::String(name)) = params.get_mut("name") {
             *name = name.replace('\u{ff53}', "s");

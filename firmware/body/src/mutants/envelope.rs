@@ -110,6 +110,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => envelopes(|envelope| if envelope.contains_key("payload") {
             envelope.entry("type").or_insert(json!("mcp"));
         });
+    "envelope-array-first": "Of an array of messages the first one is executed."
+        => texts_as(|text| if let Ok(Value::Array(all)) = serde_json::from_str(text)
+            && let Some(first @ Value::Object(_)) = all.first()
+        {
+            *text = first.to_string();
+        });
     "envelope-missing-type-panics": "An envelope without type reads a null pointer."
         => envelopes_instead(|envelope| !envelope.contains_key("type"), Act::Panic);
     "envelope-extra-member-refused": "An MCP envelope with an additional member is ignored."

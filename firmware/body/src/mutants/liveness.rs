@@ -169,6 +169,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.forgets_rest = true);
     "huge-closed-as-error": "A message of more than 65,535 bytes ends the connection with the code of a broken protocol."
         => link(|options| options.refuses_as_error = true);
+    "frame-masked-taken": "A frame of the server that is masked is taken."
+        => link(|options| options.takes_masked = true);
+    "frame-reserved-bit-taken": "Reserved bits of a frame are not looked at."
+        => link(|options| options.takes_reserved_bits = true);
+    "frame-opcode-taken": "A frame with an opcode that nobody has defined is taken for a text."
+        => link(|options| options.takes_unknown_opcodes = true);
+    "frame-continuation-taken": "A frame that continues no message is taken for one."
+        => link(|options| options.takes_continuations = true);
+    "frame-between-taken": "A message between the fragments of another one is taken."
+        => link(|options| options.takes_between = true);
     "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."
         => link(|options| options.talks_on = true);
 };

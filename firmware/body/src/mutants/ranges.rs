@@ -84,6 +84,15 @@ pub(super) const TEXTS: &[Row] = rows! {
         => notes(texts_as(|text| *text = text.replace("\\u4f60", "?")));
     "note-latin1": "A note keeps characters up to U+00FF; the others become question marks."
         => noted(|text| *text = text.chars().map(|c| if c > '\u{ff}' { '?' } else { c }).collect());
+    "note-over-older": "Behind a note stand three bytes of a longer one that it was written over." => {
+        let mut older = String::new();
+        noted(move |text| {
+            let note = text.clone();
+            let rest = older.get(text.len()..text.len() + 3).filter(|_| !text.is_empty());
+            text.push_str(rest.unwrap_or_default());
+            older = note;
+        })
+    };
     "note-lines-joined": "A note is kept in one line." => noted(|text| *text = text.replace('\n', " "));
     "text-composed": "A letter and its accent become one character."
         => shown(|text| *text = text.replace("e\u{301}", "\u{e9}"));

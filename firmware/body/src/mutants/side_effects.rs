@@ -9,6 +9,14 @@ pub(super) const STATUS: &[Row] = rows! {
         => answered_call("self.battery.get_level", |board| {
             board.screen.brightness = board.screen.brightness.saturating_sub(5);
         });
+    "loud-dims": "Above a volume of 90 the screen gets darker."
+        => defect().on_answer(|cause, payload, hands| {
+            let is_loud = cause.argument("volume").as_i64().is_some_and(|volume| volume > 90);
+            if is_loud && cause.tool() == SET && payload.get("result").is_some() {
+                hands.device.board_mut().screen.brightness = 40;
+            }
+            Flow::Pass
+        });
     "climate-ends-mute": "Reading temperature and humidity ends the mute."
         => answered_call("self.sensor.get_climate", |board| board.speaker.muted = false);
     "photo-changes-volume": "The sound of the shutter leaves its level behind."

@@ -22,6 +22,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => text(|text| *text = format!("[{text}]"));
     "status-in-string": "The status is JSON inside a JSON string."
         => text(|text| *text = json!(text).to_string());
+    "status-battery-101": "The charge of a full battery is told as 101 percent." => charge(101);
+    "status-battery-negative": "The charge of an empty battery is told as -1 percent." => charge(-1);
     "status-number": "The status is the volume alone." => text(|text| *text = "70".to_string());
     "status-empty": "The text of the status is empty." => text(String::clear);
     "status-without-text": "The content of the status is empty."
@@ -192,4 +194,11 @@ fn on_text(is_such: fn(Option<&Value>) -> bool, change: fn(&mut Board)) -> Defec
 fn is_unknown(kind: &str) -> bool {
     let known = ["hello", "mcp", "tts", "stt", "llm", "alert", "system", "custom"];
     !known.contains(&kind) && !["listen", "abort", "goodbye", "iot"].contains(&kind)
+}
+
+/// Tells this as the charge of the battery.
+fn charge(percent: i64) -> Defect {
+    tool(STATUS).answer(move |payload| {
+        edit_text(payload, |status| status["battery"]["level"] = json!(percent));
+    })
 }

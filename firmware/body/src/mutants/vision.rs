@@ -89,6 +89,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "vision-jpeg-raw": "The uploaded file is a raw picture without a header."
         => uploads(|request| replace(request, &[0xff, 0xd8, 0xff], &[0, 0, 0]));
+    "vision-jpeg-cut": "The last two bytes of the picture are not sent."
+        => uploads(|request| replace(request, &[0xff, 0xd9], &[]));
     "vision-type-png": "The part of a JPEG picture says that it is another kind of picture."
         => uploads(|request| replace(request, b"image/jpeg", b"image/png"));
     "vision-answer-true": "The result is `true` instead of the explanation."

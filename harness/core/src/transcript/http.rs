@@ -72,6 +72,9 @@ pub struct Upload {
     /// The first four bytes of part `file`, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<String>,
+    /// Whether the last two bytes of a picture (FF D9 in a JPEG) stand anywhere in part `file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<bool>,
 }
 
 impl HttpExchange {

@@ -1,6 +1,7 @@
 //! One unit of the transport, before any judgement.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::{BINARY_BYTES_KEPT, MAX_MESSAGE_BYTES};
@@ -18,13 +19,48 @@ pub enum Frame {
     Ping(Vec<u8>),
     /// A WebSocket pong with its data.
     Pong(Vec<u8>),
+    /// A text in a WebSocket frame in which no server may send it.
+    Odd(OddFrame, String),
+}
+
+/// What is wrong with a WebSocket frame of a server, so that a client fails the connection (RFC 6455).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OddFrame {
+    /// It is masked (section 5.1).
+    Masked,
+    /// A bit is set that is reserved for extensions (section 5.2).
+    ReservedBit,
+    /// Its opcode is one that nobody has defined (section 5.2).
+    UnknownOpcode,
+    /// It continues a message that has not begun (section 5.4).
+    Continuation,
+    /// It stands between the fragments of another message (section 5.4).
+    Between,
+}
+
+impl OddFrame {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Masked, Self::ReservedBit, Self::UnknownOpcode, Self::Continuation, Self::Between];
+
+    /// As scenarios call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masked => "masked",
+            Self::ReservedBit => "reserved-bit",
+            Self::UnknownOpcode => "unknown-opcode",
+            Self::Continuation => "continuation",
+            Self::Between => "between",
+        }
+    }
 }
 
 impl Frame {
     /// The data.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Self::Text(text) => text.as_bytes(),
+            Self::Text(text) | Self::Odd(_, text) => text.as_bytes(),
             Self::NotUtf8(bytes) | Self::Binary(bytes) | Self::Ping(bytes) | Self::Pong(bytes) => {
                 bytes
             }
@@ -49,6 +85,7 @@ impl Frame {
             Self::Binary(bytes) => format!("binary frame, {} bytes", bytes.len()),
             Self::Ping(_) => "ping".to_owned(),
             Self::Pong(_) => "pong".to_owned(),
+            Self::Odd(how, text) => format!("in a frame that is odd ({}): {text}", how.name()),
         }
     }
 }
@@ -63,6 +100,7 @@ enum Stored<'a> {
     Binary { length: usize, hex: String },
     Ping(String),
     Pong(String),
+    Odd { frame: OddFrame, text: std::borrow::Cow<'a, str> },
 }
 
 impl Serialize for Frame {
@@ -80,6 +118,7 @@ impl Serialize for Frame {
             },
             Self::Ping(bytes) => Stored::Ping(to_hex(bytes)),
             Self::Pong(bytes) => Stored::Pong(to_hex(bytes)),
+            Self::Odd(frame, text) => Stored::Odd { frame: *frame, text: text.as_str().into() },
         }
         .serialize(serializer)
     }
@@ -103,6 +142,7 @@ impl<'de> Deserialize<'de> for Frame {
             }
             Stored::Ping(hex) => Self::Ping(bytes(&hex)?),
             Stored::Pong(hex) => Self::Pong(bytes(&hex)?),
+            Stored::Odd { frame, text } => Self::Odd(frame, text.into_owned()),
         })
     }
 }
@@ -130,6 +170,7 @@ mod tests {
             bytes().prop_map(Frame::Binary),
             bytes().prop_map(Frame::Ping),
             bytes().prop_map(Frame::Pong),
+            any::<String>().prop_map(|text| Frame::Odd(OddFrame::Between, text)),
         ]
     }
 

@@ -75,7 +75,7 @@ impl Inbound {
                     Err(_) => Self::NotText,
                 }
             }
-            Frame::Binary(_) | Frame::Ping(_) | Frame::Pong(_) => Self::NotText,
+            Frame::Binary(_) | Frame::Ping(_) | Frame::Pong(_) | Frame::Odd(..) => Self::NotText,
         }
     }
 

@@ -8,7 +8,7 @@ pub mod outbound;
 mod scan;
 
 pub use audio::{AUDIO_HEADER_BYTES, AudioHeader};
-pub use frame::{Frame, from_hex, to_hex};
+pub use frame::{Frame, OddFrame, from_hex, to_hex};
 pub use inbound::{Inbound, Message, Payload};
 pub use scan::{as_integer, id_key, narrows_to, recover_id, same_value, without_lone_surrogates};
 pub(crate) use scan::{forgiven, read_json, recover_ids};

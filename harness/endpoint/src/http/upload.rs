@@ -12,6 +12,9 @@ use mcp_hil_core::{
 use multer::{Constraints, Multipart, SizeLimit};
 use tokio::time::timeout;
 
+/// What a JPEG picture ends with.
+const END_OF_IMAGE: [u8; 2] = [0xff, 0xd9];
+
 /// Most bytes that are read and thrown away beyond a limit, so that the device gets to read the
 /// answer that says so: closing at once would take it away with the connection.
 const DISCARDED_BYTES: usize = 32 * 1024 * 1024;
@@ -95,6 +98,7 @@ async fn read_parts(
         let name = part.name().unwrap_or_default().to_owned();
         let mut kept = Vec::new();
         let mut length = 0u64;
+        let (mut ends, mut last) = (false, None);
         if name == "file" {
             upload.file_name = part.file_name().map(str::to_owned);
             upload.file_type = part.content_type().map(ToString::to_string);
@@ -104,12 +108,17 @@ async fn read_parts(
             length += data.len() as u64;
             let room = keep - kept.len();
             kept.extend_from_slice(&data[..data.len().min(room)]);
+            let two = last.zip(data.first().copied());
+            let begins = two.is_some_and(|(last, first)| [last, first] == END_OF_IMAGE);
+            ends |= begins || data.windows(2).any(|two| two == END_OF_IMAGE);
+            last = data.last().copied().or(last);
         }
         match name.as_str() {
             "question" => upload.question = Some(String::from_utf8_lossy(&kept).into_owned()),
             "file" => {
                 upload.file_bytes = Some(length);
                 upload.starts = Some(to_hex(&kept));
+                upload.ends = Some(ends);
             }
             _ => {}
         }

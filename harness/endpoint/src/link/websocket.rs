@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::{Sink as _, SinkExt as _, Stream as _};
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, OddFrame};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -34,6 +34,15 @@ use super::{
 
 /// How long a device may take to close TCP behind its Close frame, before it is not waited for.
 const LAST_WORDS: Duration = Duration::from_millis(50);
+
+/// The key of a frame that must not be masked.
+const MASK: [u8; 4] = [0x6d, 0x63, 0x70, 0x21];
+
+/// An opcode of a frame with data that means nothing yet (RFC 6455, section 5.2).
+const UNKNOWN_OPCODE: u8 = 3;
+
+/// A message of an unknown type in two pieces, between which another one comes.
+const OTHER_MESSAGE: (&[u8], &[u8]) = (b"{\"type\":\"mcp-hil-", b"pieces\"}");
 
 /// One WebSocket connection to a device. Dropping it drops TCP, without a Close frame.
 #[derive(Debug)]
@@ -63,6 +72,7 @@ impl WebSocketLink {
             Frame::Binary(bytes) => Message::binary(bytes.clone()),
             Frame::Ping(bytes) => Message::Ping(bytes.clone().into()),
             Frame::Pong(bytes) => Message::Pong(bytes.clone().into()),
+            Frame::Odd(how, text) => return self.send_raw(&odd(*how, text.as_bytes())).await,
         };
         self.ready()?;
         let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
@@ -86,20 +96,19 @@ impl WebSocketLink {
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn send_half(&mut self, frame: &Frame) -> Result<(), LinkLost> {
-        self.ready()?;
         let (first, rest) = frame.bytes().split_at(frame.bytes().len() / 2);
-        let part = |data: &[u8], kind, last| {
-            let mut bytes = Vec::new();
-            // Writing to memory does not fail.
-            let _ = WsFrame::message(data.to_vec(), OpCode::Data(kind), last).format(&mut bytes);
-            bytes
-        };
         let mut bytes = part(first, Data::Text, false);
         let cut = part(rest, Data::Continue, true);
         bytes.extend(&cut[..cut.len() / 2]);
+        self.send_raw(&bytes).await
+    }
+
+    /// Sends bytes beside the library, which would not send them.
+    async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), LinkLost> {
+        self.ready()?;
         let tap = self.socket.get_mut();
         let sent = timeout(SEND_DEADLINE, async {
-            tap.write_all(&bytes).await?;
+            tap.write_all(bytes).await?;
             tap.flush().await
         })
         .await;
@@ -275,6 +284,41 @@ impl WebSocketLink {
                 closed("the connection is closed")
             }
             other => broke(other.to_string()),
+        }
+    }
+}
+
+/// One frame, as it goes over the wire.
+fn part(data: &[u8], kind: Data, last: bool) -> Vec<u8> {
+    framed(WsFrame::message(data.to_vec(), OpCode::Data(kind), last))
+}
+
+fn framed(frame: WsFrame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing to memory does not fail.
+    let _ = frame.format(&mut bytes);
+    bytes
+}
+
+/// A text in a frame of which a client has to fail the connection.
+fn odd(how: OddFrame, text: &[u8]) -> Vec<u8> {
+    match how {
+        OddFrame::Masked => {
+            let mut frame = WsFrame::message(text.to_vec(), OpCode::Data(Data::Text), true);
+            frame.header_mut().mask = Some(MASK);
+            framed(frame)
+        }
+        OddFrame::ReservedBit => {
+            let mut frame = WsFrame::message(text.to_vec(), OpCode::Data(Data::Text), true);
+            frame.header_mut().rsv1 = true;
+            framed(frame)
+        }
+        OddFrame::UnknownOpcode => part(text, Data::Reserved(UNKNOWN_OPCODE), true),
+        OddFrame::Continuation => part(text, Data::Continue, true),
+        OddFrame::Between => {
+            let (begin, end) = OTHER_MESSAGE;
+            let around = [part(begin, Data::Text, false), part(end, Data::Continue, true)];
+            around.join(&part(text, Data::Text, true)[..])
         }
     }
 }

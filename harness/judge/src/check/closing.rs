@@ -1,7 +1,7 @@
 //! Connections that a device closes because of a message that it need not take.
 //!
 //! RFC 6455, section 7.4.1: code 1009 is for a message that is too big to process. On a text that is not UTF-8 a
-//! connection has failed (section 8.1), which need not be told (section 7.1.7). MQTT
+//! connection has failed (section 8.1), as on a frame that no server may send (section 5), which need not be told (section 7.1.7). MQTT
 //! 3.1.1, section 4.8: a client that has no room for a packet closes the connection; it has no codes, and DISCONNECT
 //! before it is not asked for. Who does so, comes back by itself and serves has refused the message, and nothing else.
 
@@ -38,8 +38,8 @@ enum Ground {
     TooBig,
     /// It is so big that nobody sends the like of it.
     FarTooBig,
-    /// It is a text that is not UTF-8.
-    NotUtf8,
+    /// It is a text that is not UTF-8, or a frame that no server may send: the connection has failed.
+    Failed,
     /// It says goodbye. Over WebSocket no document says what that is: who takes it for the end of the conversation may
     /// end it in any way, and stay away.
     Goodbye,
@@ -63,8 +63,8 @@ impl Closings {
             Ground::FarTooBig
         } else if frame.len() > MAX_OWED_MESSAGE_BYTES {
             Ground::TooBig
-        } else if matches!(frame, Frame::NotUtf8(_)) {
-            Ground::NotUtf8
+        } else if matches!(frame, Frame::NotUtf8(_) | Frame::Odd(..)) {
+            Ground::Failed
         } else if duty.ends_session.is_some() {
             Ground::Goodbye
         } else {
@@ -94,12 +94,12 @@ impl Closings {
         };
         let may = match (ended.transport, ground) {
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
-            (Transport::WebSocket, Ground::NotUtf8 | Ground::Goodbye) => true,
+            (Transport::WebSocket, Ground::Failed | Ground::Goodbye) => true,
             (Transport::WebSocket, Ground::FarTooBig) => {
                 ended.code.is_none_or(|code| FAR_TOO_BIG.contains(&code))
             }
             (Transport::Mqtt, Ground::TooBig | Ground::FarTooBig) => true,
-            (Transport::Mqtt, Ground::NotUtf8 | Ground::Goodbye) => false,
+            (Transport::Mqtt, Ground::Failed | Ground::Goodbye) => false,
         };
         self.is_open |= may;
         if may && matches!(ground, Ground::TooBig | Ground::FarTooBig) {
@@ -113,10 +113,10 @@ impl Closings {
         may
     }
 
-    /// Whether a program may end with its connection: on a text that is not UTF-8 that has failed.
+    /// Whether a program may end with its connection: on what no server may send that has failed.
     pub(crate) fn may_end(&self, transport: Transport) -> bool {
         transport == Transport::WebSocket
-            && self.refusable.is_some_and(|(_, ground)| ground == Ground::NotUtf8)
+            && self.refusable.is_some_and(|(_, ground)| ground == Ground::Failed)
     }
 
     /// Whether the device has refused a message so, and has not served since.

@@ -26,6 +26,12 @@ const WHOLE: usize = 24;
 /// How many texts a tool must have told as others were given them before it is known to tell them.
 const TOLD: usize = 4;
 
+/// How many texts have to have ended with what a tool tells before something behind one is looked at.
+const LAST: usize = 4;
+
+/// Most texts that are remembered, to know a piece of one again.
+const REMEMBERED: usize = 64;
+
 /// How many texts that need no escapes must have come back in JSON before a tool is known to answer in JSON.
 const IN_JSON: usize = 2;
 
@@ -42,6 +48,8 @@ pub(super) struct Echoes {
     latest: String,
     /// Texts beyond ASCII that came back as they were sent, spelled without `\u`, with the tool.
     unescaped: BTreeSet<(String, String)>,
+    /// The texts as a whole, the latest last.
+    whole: Vec<String>,
     /// What tools without arguments tell of it.
     readers: BTreeMap<String, Reader>,
 }
@@ -53,6 +61,8 @@ struct Reader {
     times: usize,
     /// The last one.
     told: String,
+    /// How many texts were told with nothing behind them.
+    last: usize,
 }
 
 /// What is known of a tool that answers in JSON.
@@ -139,6 +149,7 @@ impl Echoes {
             return;
         };
         self.given.insert(tool.clone(), sent.to_owned());
+        self.remember(&envelope, sent);
         sent.clone_into(&mut self.latest);
         let Some(received) = between(text) else {
             return;
@@ -169,6 +180,18 @@ impl Echoes {
         }
     }
 
+    /// Keeps the whole text of a call, of which this stands between the marks.
+    fn remember(&mut self, envelope: &Value, sent: &str) {
+        let arguments = envelope.pointer("/payload/params/arguments").and_then(Value::as_object);
+        let mut texts = arguments.into_iter().flat_map(Map::values).filter_map(Value::as_str);
+        if let Some(whole) = texts.find(|whole| between(whole) == Some(sent)) {
+            if self.whole.len() == REMEMBERED {
+                self.whole.remove(0);
+            }
+            self.whole.push(whole.to_owned());
+        }
+    }
+
     /// Judges what a tool tells of the texts that others were given, once it has told some of them. One that was not
     /// taken leaves the one before.
     fn judge_reader(
@@ -195,6 +218,20 @@ impl Echoes {
         if holds {
             reader.times += 1;
             received.clone_into(&mut reader.told);
+            let (_, behind) = around(text);
+            let ends = self.whole.iter().any(|whole| text.ends_with(whole.as_str()));
+            reader.last += usize::from(ends && behind.is_empty());
+            if reader.last >= LAST && !behind.is_empty() {
+                // A piece of another text, at its place in that.
+                let mut others = self.whole.iter();
+                let stale = others.find(|other| is_left_of(other, text, &behind));
+                sink.test(Id::ArgumentsStringEcho, stale.is_none(), || {
+                    let expected = format!(
+                        "nothing behind `{TEXT_ENDS}`, where `{behind}` is left of a longer text"
+                    );
+                    proof(&expected, payload, Some(open), seq)
+                });
+            }
         }
     }
 
@@ -265,6 +302,15 @@ impl Echoes {
 fn is_same(told: &str, sent: &str) -> bool {
     let quoted = || serde_json::from_str::<String>(&format!("\"{told}\""));
     told == sent || quoted().is_ok_and(|unquoted| unquoted == sent)
+}
+
+/// Whether what stands behind a text is what stands there in a longer one that was given before: it was written over that.
+fn is_left_of(longer: &str, text: &str, behind: &str) -> bool {
+    let Some(begin) = text.find(TEXT_BEGINS).filter(|_| longer.starts_with(TEXT_BEGINS)) else {
+        return false;
+    };
+    let end = text.len() - behind.len();
+    longer.get(end - begin..).is_some_and(|rest| rest.starts_with(behind))
 }
 
 /// What stands around the marks and what is between them.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod attempt;
+mod beside;
 mod boot_log;
 mod bootstrap;
 mod channel;
@@ -239,6 +240,7 @@ impl Judge {
         status::judge_bring_up(&self.log, &mut self.sink);
         self.kept.end_case((&self.log, self.first_attempt.as_ref()), &mut self.sink);
         self.themes.end_case(&self.log, &mut self.sink);
+        beside::judge(&self.log, &mut self.sink);
         if self.link.is_up() {
             self.sink.held(self.link.kept());
         }

@@ -14,6 +14,9 @@ use super::sink::{Sink, evidence};
 /// The first reading of bring-up.
 const FIRST: &str = "status";
 
+/// Where the status shows the charge of the battery.
+const CHARGE: &str = "/battery/level";
+
 /// The last one, which was repeated until it stood still.
 pub(crate) const STILL: &str = "status-still";
 
@@ -45,6 +48,12 @@ pub(crate) fn judge_reading(seq: u64, payload: &Map<String, Value>, open: &Open,
         sink.test_once(Id::StatusObject, read.get("json").is_some_and(Value::is_object), || {
             proof("a JSON object as the text of the status", payload, Some(open), seq)
         });
+        let charge = read.get("json").and_then(|status| status.pointer(CHARGE)?.as_f64());
+        if let Some(charge) = charge {
+            sink.test_once(Id::StatusBattery, (0.0..=100.0).contains(&charge), || {
+                proof("a charge of 0 to 100 percent in battery.level", payload, Some(open), seq)
+            });
+        }
     }
 }
 

@@ -46,7 +46,7 @@ impl Judge {
             self.ping.clone_from(data);
             self.ping_between = (role == Role::Probe).then_some(entry.seq);
         }
-        let Frame::Text(text) = frame else { return };
+        let Frame::Text(text) = frame else { return self.sent_oddly(entry, frame, duty) };
         self.channel.sent(text, self.link.session(), entry.at_us);
         self.link.sent(text);
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
@@ -91,6 +91,13 @@ impl Judge {
                 entry.step.clone(),
                 Outcome::OurFault(format!("an id was used twice: {text}")),
             );
+        }
+    }
+
+    /// What goes out is no text message; an answer to what an odd frame holds shows that it was taken all the same.
+    fn sent_oddly(&mut self, entry: &Entry, frame: &Frame, duty: Duty) {
+        if let Frame::Odd(_, text) = frame {
+            self.enter(entry, duty, text);
         }
     }
 

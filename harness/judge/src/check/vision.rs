@@ -156,17 +156,24 @@ impl Vision {
         }
         if let Some(starts) = &upload.starts {
             let kind = upload.file_type.as_deref().unwrap_or_default();
-            judge_picture(starts, kind, seq, sink);
+            judge_picture(starts, upload.ends, kind, seq, sink);
         }
     }
 }
 
-/// Judges the kind of a picture, by the first bytes of its file and by the type that the part is said to have.
-fn judge_picture(starts: &str, kind: &str, seq: u64, sink: &mut Sink) {
+/// Judges the kind of a picture, by the first bytes of its file and by the type that the part is said to have, and whether
+/// it is whole.
+fn judge_picture(starts: &str, ends: Option<bool>, kind: &str, seq: u64, sink: &mut Sink) {
     let is_jpeg = starts.starts_with("ffd8");
     sink.test(Id::VisionJpeg, is_jpeg, || {
         evidence("a file that begins with ff d8 (JPEG)", starts, seq)
     });
+    // A camera may fill up its buffer behind the picture.
+    if let Some(ends) = ends.filter(|_| is_jpeg) {
+        sink.test(Id::VisionWhole, ends, || {
+            evidence("the end of a JPEG picture, ff d9, in the file", "a picture without it", seq)
+        });
+    }
     let kind = kind.to_ascii_lowercase();
     let says_other = OTHER_PICTURES.iter().any(|other| kind.starts_with(other));
     sink.test(Id::VisionJpeg, !(is_jpeg && says_other), || {

@@ -249,6 +249,7 @@ fn picture() -> HttpExchange {
             question: Some("What?".into()),
             file_bytes: Some(9),
             starts: Some("ffd8ffe0".into()),
+            ends: Some(true),
             ..Upload::default()
         }),
         status: Some(200),

@@ -1,7 +1,7 @@
 //! Connections that the device closes because of a message.
 
 use mcp_hil_core::transcript::{Party, Role, TargetEvent, What};
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::wire::{Frame, OddFrame};
 use rstest::rstest;
 
 use super::play::*;
@@ -95,6 +95,31 @@ fn text_that_is_not_utf_8_may_end_the_connection(
     play.play(&[PING, PONG]);
     let mut found = play.end();
     // It says no hello here.
+    found.retain(|one| one != "a/a hello.first");
+    assert_eq!(found, findings);
+}
+
+/// On a frame that no server may send a connection has failed, too. Who answers it has taken it.
+#[rstest]
+#[case::closed(None, &[])]
+#[case::taken(Some(PONG), &["a/a session.odd-frames"])]
+fn a_frame_that_no_server_may_send_may_end_the_connection(
+    #[case] answer: Option<&str>,
+    #[case] findings: &[&str],
+) {
+    let mut play = Play::new();
+    let request =
+        r#"{"session_id":"s","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"method":"ping"}}"#;
+    let frame = Frame::Odd(OddFrame::Masked, request.to_owned());
+    play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame });
+    match answer {
+        Some(answer) => drop(play.play(&[answer])),
+        None => {
+            play.enter(None, closed(Some(1002)));
+            play.link_up();
+        }
+    }
+    let mut found = play.end();
     found.retain(|one| one != "a/a hello.first");
     assert_eq!(found, findings);
 }

@@ -76,3 +76,56 @@ fn the_first_status_is_an_object_and_shows_what_later_ones_show(
 ) {
     assert_eq!(readings(first, last), wanted);
 }
+
+/// A call and its answer.
+fn called(id: u32, tool: &str, arguments: &serde_json::Value, text: &str) -> [String; 2] {
+    let params = serde_json::json!({"name": tool, "arguments": arguments});
+    let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
+    [format!("> {id} {call}"), status(id, text)]
+}
+
+/// The brightness is set to 61, read, the volume is set, and the brightness is read twice.
+#[rstest]
+#[case::it_stays(&[[61, 61, 61], [61, 61, 61]], &[])]
+#[case::it_changes_again(&[[61, 40, 40], [61, 40, 40]], &["b/b volume.alone"])]
+#[case::it_changed_once(&[[61, 40, 40], [61, 61, 61]], &[])]
+#[case::it_moves_on(&[[61, 60, 59], [61, 58, 57]], &[])]
+#[case::it_fades(&[[70, 66, 66], [64, 62, 62]], &[])]
+fn the_brightness_stays_while_the_volume_is_set(
+    #[case] rounds: &[[u32; 3]],
+    #[case] wanted: &[&str],
+) {
+    let mut lines = Vec::new();
+    for (round, shown) in (0..).zip(rounds) {
+        let id = 10 * round + 10;
+        let text = |level: u32| serde_json::json!({"screen": {"brightness": level}}).to_string();
+        let none = serde_json::json!({});
+        let [before, after, again] = shown.map(text);
+        let dim = serde_json::json!({"brightness": 61});
+        lines.extend(called(id, "self.screen.set_brightness", &dim, "true"));
+        lines.extend(called(id + 1, STATUS, &none, &before));
+        let loud = serde_json::json!({"volume": 95});
+        lines.extend(called(id + 2, "self.audio_speaker.set_volume", &loud, "true"));
+        lines.extend(called(id + 3, STATUS, &none, &after));
+        lines.extend(called(id + 4, STATUS, &none, &again));
+    }
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let found = Play::new().next_case("b/b").play(&lines).end();
+    assert_eq!(found, wanted);
+}
+
+#[rstest]
+#[case::full(100, &[])]
+#[case::more_than_full(101, &["b/b status.battery"])]
+#[case::less_than_empty(-1, &["b/b status.battery"])]
+fn the_charge_of_the_battery_is_told_in_percent(#[case] level: i32, #[case] wanted: &[&str]) {
+    let text = serde_json::json!({"battery": {"level": level}}).to_string();
+    let list = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}}"#;
+    let listed = r#"< {"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"self.get_device_status",
+        "description":"d","inputSchema":{"type":"object","properties":{}}}]}}"#;
+    let lines = called(7, STATUS, &serde_json::json!({}), &text);
+    let mut play = Play::new();
+    play.play(&[list, listed]).end();
+    let found = play.next_case("b/b").play(&[&lines[0], &lines[1]]).end();
+    assert_eq!(found, wanted);
+}

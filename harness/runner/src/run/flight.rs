@@ -184,6 +184,7 @@ impl Session {
         let reads = reads_status(outgoing) || step.unchanged.is_some();
         if !self.flights.is_on
             || step.acknowledged
+            || step.odd_frame.is_some()
             || matches!(outgoing, Outgoing::Ping(_) | Outgoing::Pong(_))
             || reads && !stands_still
         {
@@ -198,7 +199,8 @@ impl Session {
         let unordered = self.flights.is_apart && step.unchanged.is_some() && !duty.is_call();
         let opens_oddly = odd && opens(outgoing);
         // What came behind a message that is refused by closing the connection would be lost with it.
-        let may_cut = frame.len() > MAX_OWED_MESSAGE_BYTES || matches!(frame, Frame::NotUtf8(_));
+        let is_cut = matches!(frame, Frame::NotUtf8(_) | Frame::Odd(..));
+        let may_cut = frame.len() > MAX_OWED_MESSAGE_BYTES || is_cut;
         // Which of several a refusal under no id is about, nobody knows: devices refuse ids of a kind so.
         let is_text = odd && duty.id.as_ref().is_some_and(Value::is_string);
         let alone = opens_oddly

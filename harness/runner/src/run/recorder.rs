@@ -152,7 +152,7 @@ impl Recorder {
 
     fn hide_in_frame(&self, frame: &mut Frame) {
         match frame {
-            Frame::Text(text) => self.hide(text),
+            Frame::Text(text) | Frame::Odd(_, text) => self.hide(text),
             Frame::NotUtf8(bytes)
             | Frame::Binary(bytes)
             | Frame::Ping(bytes)

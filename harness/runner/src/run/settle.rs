@@ -331,6 +331,7 @@ impl Session {
         let Ok(frame) = self.fill(outgoing, scope) else {
             return Exchange::Settled;
         };
+        let frame = self.framed(step, frame);
         if is_legal_with_own_id(outgoing, &frame) {
             // A legal id is used once in a session.
             return Exchange::Settled;

@@ -7,6 +7,7 @@ use mcp_hil_core::capability::HARMLESS;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Mark, Role};
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_scenario::{Action, Case, Expect, Missing, Outgoing, Scope, Step};
 use serde_json::{Value, json};
@@ -158,7 +159,7 @@ impl Session {
         scope: &mut Scope,
     ) -> Exchange {
         let frame = match self.fill(outgoing, scope) {
-            Ok(frame) => frame,
+            Ok(frame) => self.framed(step, frame),
             Err(why) => return self.skip(at, &why),
         };
         let call = self.call_that_is_told(&frame);
@@ -323,6 +324,7 @@ impl Session {
             let Ok(frame) = self.fill(outgoing, scope) else {
                 continue;
             };
+            let frame = self.framed(step, frame);
             let at = step::message(at, index);
             let Some(seq) = self.send(&at, Role::Stimulus, frame, manner(step)).await else {
                 break;
@@ -358,6 +360,16 @@ impl Session {
         match called(&frame).filter(|tool| self.is_denied(tool)) {
             Some(tool) => Err(LeftOut::Denied(tool)),
             None => Ok(frame),
+        }
+    }
+
+    /// The text of a step in the odd frame that the step asks for, where the transport has frames.
+    pub(super) fn framed(&self, step: &Step, frame: Frame) -> Frame {
+        match (step.odd_frame, frame) {
+            (Some(how), Frame::Text(text)) if self.transport == Transport::WebSocket => {
+                Frame::Odd(how, text)
+            }
+            (_, frame) => frame,
         }
     }
 
