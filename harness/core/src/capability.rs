@@ -5,13 +5,14 @@
 mod permission;
 mod told;
 mod untouched;
+mod volume;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::bounds::{bounds, is_narrowed, lengths};
+use crate::bounds::{bounds, lengths};
 use crate::samples::samples;
 use crate::wire::as_integer;
 
@@ -20,6 +21,10 @@ pub use permission::{
 };
 pub use told::{Pair, Told, pairs};
 pub use untouched::untouched;
+
+use volume::{
+    STEPPED_FROM, STEPPERS, is_of_another_form, is_usual, step_without_argument, takes_levels,
+};
 
 /// The tool that tells a device's state.
 pub const STATUS_TOOL: &str = "self.get_device_status";
@@ -201,30 +206,16 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     let user_tools: Vec<String> =
         surface.all_tools.iter().filter_map(name).filter(|tool| !tools.contains(tool)).collect();
     let mut facts = Facts { tools, user_tools, ..Facts::default() };
-    let has =
-        |tool: &str| facts.tools.iter().any(|known| known == tool) && !permission.denies(tool);
+    let has = |tool: &str| {
+        let is_listed = facts.tools.iter().any(|known| known == tool);
+        is_listed && !permission.denies(tool) && !asks_for_more(&surface.tools, tool)
+    };
     let reads = |pointer: &str| {
         surface.status.as_ref().and_then(|status| status.pointer(pointer)).is_some()
     };
 
-    // Levels of our choice are good only where the schema forbids none.
-    let sets = |setter: &str| {
-        let argument = setter.rsplit('_').next().unwrap_or(setter);
-        let is_it = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(setter);
-        let tool = surface.tools.iter().find(is_it);
-        let schema =
-            tool.and_then(|one| one.pointer(&format!("/inputSchema/properties/{argument}")));
-        // Under another name it is another argument.
-        let properties = tool.and_then(|one| one.pointer("/inputSchema/properties")?.as_object());
-        let is_renamed = schema.is_none() && properties.is_some_and(|all| !all.is_empty());
-        has(setter) && !is_renamed && !schema.is_some_and(is_narrowed)
-    };
-    // A level that is told as "33%" is told of once (`volume.status`).
-    let is_text = |at: &str| {
-        surface.status.as_ref().and_then(|status| status.pointer(at)).is_some_and(Value::is_string)
-    };
-    let volume =
-        sets(SET_VOLUME) && reads("/audio_speaker/volume") && !is_text("/audio_speaker/volume");
+    let sets = |setter: &str| has(setter) && takes_levels(&surface.tools, setter);
+    let volume = sets(SET_VOLUME) && is_usual(&surface.tools, surface.status.as_ref());
     let is_elsewhere = surface.status.as_ref().is_some_and(is_of_another_form);
     let steps = STEPPERS.map(|(variable, tool, sign)| {
         let step = step_without_argument(&surface.tools, tool).filter(|_| volume && has(tool))?;
@@ -285,59 +276,20 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
 
 /// Whether a tool lists an argument as required.
 fn requires(tools: &[Value], tool: &str, argument: &str) -> bool {
+    required(tools, tool).iter().any(|one| one == argument)
+}
+
+/// Whether a tool of a known name requires an argument that the family's does not have: then it is another tool.
+pub fn asks_for_more(tools: &[Value], tool: &str) -> bool {
+    let known = ["volume", "brightness", "theme", "step", "question"];
+    required(tools, tool).iter().any(|one| !known.iter().any(|known| one == known))
+}
+
+/// What the list says that a tool requires.
+fn required<'a>(tools: &'a [Value], tool: &str) -> &'a [Value] {
     let of = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
     let required = tools.iter().find(of).and_then(|one| one.pointer("/inputSchema/required"));
-    required.and_then(Value::as_array).is_some_and(|names| names.iter().any(|one| one == argument))
-}
-
-/// Whether a status tells the level in a place of its own, or has nothing that the family's has.
-fn is_of_another_form(status: &Value) -> bool {
-    let has = |section: &str| status.pointer(section).is_some();
-    let is_familys = SECTIONS.iter().any(|section| has(section));
-    !has("/audio_speaker") && (tells_volume(status, false) || !is_familys)
-}
-
-/// Whether a part of the status has a level from 0 to 100 under a name with `volume`, its own or that of what it is in.
-fn tells_volume(part: &Value, is_named: bool) -> bool {
-    match part {
-        Value::Object(members) => members.iter().any(|(name, inner)| {
-            tells_volume(inner, is_named || name.to_ascii_lowercase().contains("volume"))
-        }),
-        level => is_named && level.as_i64().is_some_and(|level| (0..=100).contains(&level)),
-    }
-}
-
-/// What the family's status has, any part of which a device may be without (device-protocol 4.6).
-const SECTIONS: [&str; 4] = ["/audio_speaker", "/screen", "/battery", "/network"];
-
-/// What steps the level, in which direction, and the variable for where that leads.
-const STEPPERS: [(&str, &str, i64); 2] = [
-    ("step.up", "self.audio_speaker.volume_up", 1),
-    ("step.down", "self.audio_speaker.volume_down", -1),
-];
-
-/// The level from which scenarios step without an argument.
-const STEPPED_FROM: i64 = 40;
-
-/// Steps that scenarios ask for.
-const STEPS: [i64; 2] = [1, 20];
-
-/// By how much a tool steps that is called without its argument `step`: by the default of its schema, or else by 10.
-/// Nothing where it has no such argument, or the schema forbids the steps of the scenarios.
-fn step_without_argument(tools: &[Value], tool: &str) -> Option<i64> {
-    let is_it = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
-    let step = tools.iter().find(is_it)?.pointer("/inputSchema/properties/step")?;
-    let [least, greatest] = bounds(step);
-    let takes = |by: &i64| {
-        least.is_none_or(|least| least <= *by) && greatest.is_none_or(|most| *by <= most)
-    };
-    if is_narrowed(step) || !STEPS.iter().all(takes) {
-        return None;
-    }
-    match step.get("default") {
-        None => Some(10),
-        Some(default) => as_integer(default).filter(|step| (1..=STEPPED_FROM).contains(step)),
-    }
+    required.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// What switches a lamp, and tells whether it is on: variables, and the ends of the names of tools.

@@ -156,7 +156,8 @@ impl Context {
     /// Whether steps of the level whose size is left out are steps by ten.
     pub(crate) fn steps_by_ten(&self) -> bool {
         let level = |name: &str| self.facts.variables.get(name).and_then(Value::as_i64);
-        level("step.up") == Some(50) && level("step.down") == Some(30)
+        let by_ten = level("step.up") == Some(50) && level("step.down") == Some(30);
+        by_ten && self.can("volume.step-optional")
     }
 
     /// The level that the device had before the run.

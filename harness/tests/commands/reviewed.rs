@@ -352,7 +352,7 @@ fn a_capability_that_is_lost_is_a_change_and_not_fewer_cases_in_silence() {
         "capability lost: volume\n",
         "- status",
         "snapshots/native/capabilities-websocket.snap.new",
-        "; 9 capabilities lost; ",
+        "; 10 capabilities lost; ",
         "capabilities lost brightness, ",
         "answers differ from the reviewed ones; the",
     ]);

@@ -47,6 +47,17 @@ pub(super) const VARIANTS: &[Row] = rows! {
             .wake(move |_| again.set(0))
             .disconnected(move |_| gone.set(0))
     };
+    "calls-put-off": "One call of ninety is refused: the device is busy, and asks to try again." => {
+        let mut count = 0;
+        defect().on_method("tools/call", move |payload, hands| {
+            count += 1;
+            reply_if(count % 90 == 0, payload, hands, |id| {
+                let mut refused = text_result("The device is busy, try again later.");
+                refused["isError"] = json!(true);
+                result(id, refused)
+            })
+        })
+    };
     "uneven": "Answers of all kinds are between 0 and 15 ms late, in no particular order."
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };

@@ -4,8 +4,9 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use serde_json::{Map, Value};
 
 use super::control::Controls;
-use super::log::{CaseLog, Logged, Reply, has_no_room, is_refused, view};
+use super::log::{CaseLog, Logged, Reply, is_refused, view};
 use super::pace;
+use super::put_off::has_no_room;
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, VOLUME_TOLERANCE, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};

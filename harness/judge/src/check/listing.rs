@@ -12,7 +12,7 @@ use super::pending::Open;
 use super::sink::{Sink, evidence};
 use super::status;
 use super::tool::judge_tool;
-use mcp_hil_core::capability::{HARMLESS, STATUS_TOOL};
+use mcp_hil_core::capability::{HARMLESS, SET_VOLUME, STATUS_TOOL};
 use mcp_hil_core::limits::{MAX_PAGE_BYTES, MAX_PAGES};
 use mcp_hil_core::step::{self, StepKind};
 use mcp_hil_core::transcript::{Mark, What};
@@ -106,8 +106,13 @@ impl Lists {
             (Some("tools/list"), Some(result)) => self.page(seq, result, open, sink),
             (Some("tools/call"), _) => {
                 let early = payload.contains_key("error") && !link.is_initialized(open.seq);
-                if self.listed.contains(STATUS_TOOL) && !early {
-                    status::judge_reading(seq, payload, open, sink);
+                // One that requires something is another tool of that name.
+                let required =
+                    self.schemas.get(STATUS_TOOL).and_then(|schema| schema.get("required"));
+                let is_plain = required.and_then(Value::as_array).is_none_or(Vec::is_empty);
+                if self.listed.contains(STATUS_TOOL) && is_plain && !early {
+                    let has_volume = self.listed.contains(SET_VOLUME);
+                    status::judge_reading(seq, payload, open, has_volume, sink);
                 }
                 self.callable(seq, result, open, sink);
             }

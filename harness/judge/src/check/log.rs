@@ -1,11 +1,11 @@
 //! The entries of one case, with lookups: what was sent at a step, what answered it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
+use super::put_off::{is_limited, is_put_off, says_no_room};
 use mcp_hil_core::step::{FENCES, StepKind, beside, is_of_scenario, parts};
 use mcp_hil_core::transcript::{Entry, Mark, Role, TargetEvent, What};
 use mcp_hil_core::wire::{Frame, Inbound, Payload, as_integer, without_lone_surrogates};
@@ -72,8 +72,8 @@ impl CaseLog {
         if let (What::Sent { role, .. }, Some(step)) = (&logged.entry.what, &logged.entry.step)
             && !matches!(role, Role::Hello | Role::Reply)
         {
-            // What was refused for its rate is sent again.
-            if self.is_limited(step) {
+            // What was refused for the moment is sent again.
+            if self.is_put_off(step) {
                 self.sent.insert(step.clone(), at);
                 self.resent.insert(step.clone());
             } else {
@@ -146,6 +146,11 @@ impl CaseLog {
         matches!(self.reply(step), Reply::Answer(_, payload) if is_limited(payload))
     }
 
+    /// Whether the message of a step was refused for the moment.
+    pub(crate) fn is_put_off(&self, step: &str) -> bool {
+        matches!(self.reply(step), Reply::Answer(_, payload) if is_put_off(payload))
+    }
+
     /// Whether the message of a step was refused, in whatever form.
     pub(crate) fn is_refused(&self, step: &str) -> bool {
         matches!(self.reply(step), Reply::Answer(_, payload) if is_refused(payload))
@@ -157,8 +162,7 @@ impl CaseLog {
         let Reply::Answer(_, payload) = self.reply(step) else { return None };
         let sent = &self.sent(step)?.entry.what;
         let is_good = matches!(sent, What::Sent { role: Role::Fence | Role::Probe, .. });
-        if is_limited(payload) || refuses_with(payload, &NO_ROOM) || is_good && is_refused(payload)
-        {
+        if is_limited(payload) || says_no_room(payload) || is_good && is_refused(payload) {
             return serde_json::to_string(payload.get("error").or(payload.get("result"))?).ok();
         }
         let code = payload.get("error").and_then(|error| error.get("code"));
@@ -443,42 +447,6 @@ pub(crate) fn is_refused(payload: &Map<String, Value>) -> bool {
         || result.is_some_and(tells_failure)
 }
 
-/// Whether an answer refuses a message because too many came before it, as MCP lets servers do (server/tools, Security
-/// Considerations: rate limit tool invocations).
-pub(crate) fn is_limited(payload: &Map<String, Value>) -> bool {
-    static LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-        let words = "(?i)too many (tool )?(calls|requests|messages|commands)|rate.?limit|throttl\
-            |too (quickly|often|frequent)|slow down|频繁|过快|太快|(请求|调用)过多|限流|слишком (много запр|много выз|часто)\
-            |zu (viele (anfragen|aufrufe)|häufig)|trop (de requêtes|d.appels)|demasiadas (solicitudes|peticiones|llamadas)\
-            |muitas (solicitações|chamadas)|troppe (richieste|chiamate)|za (dużo (wywołań|żądań)|często)";
-        Regex::new(words).expect("a constant pattern")
-    });
-    refuses_with(payload, &LIMIT)
-}
-
-/// Whether an answer refuses a message in such words.
-fn refuses_with(payload: &Map<String, Value>, words: &Regex) -> bool {
-    if !is_refused(payload) {
-        return false;
-    }
-    let said = super::answer::error_of(payload).and_then(|error| error.get("message")?.as_str());
-    let content = payload.get("result").and_then(|result| result.get("content")?.as_array());
-    let mut texts = content.into_iter().flatten().filter_map(|item| item.get("text")?.as_str());
-    said.is_some_and(|said| words.is_match(said)) || texts.any(|text| words.is_match(text))
-}
-
-/// How devices say that they have no room, in the languages of their makers and their users.
-const BUSY: &str = "(?i)\\bbusy\\b|try again|memory|queue|overload|\\bfull\\b|no room|资源不足|队列|忙|稍后|稍候|重试|内存|ビジー|後で|바쁘|바쁩|나중에|занят|позже|beschäftigt|später\
-    |occupé|réessa|ocupad|zajęt|spróbuj";
-
-static NO_ROOM: LazyLock<Regex> = LazyLock::new(|| Regex::new(BUSY).expect("a constant pattern"));
-
-/// Whether an answer says that the device has no room for another message beside those in flight: under a code of its own
-/// (JSON-RPC 2.0, section 5.1), or in words.
-pub(crate) fn has_no_room(payload: &Map<String, Value>) -> bool {
-    super::answer::is_servers_own(payload) || is_limited(payload) || refuses_with(payload, &NO_ROOM)
-}
-
 /// Whether the text of a result tells that the call failed: `{"success": false}`, as tools do that do not know `isError`.
 pub(crate) fn tells_failure(result: &Value) -> bool {
     let content = result.get("content").and_then(Value::as_array);
@@ -518,40 +486,6 @@ mod tests {
         let view = view(&payload);
         assert_eq!(view["json"]["volume"], 63);
         assert_eq!(view["text"], first);
-    }
-
-    #[rstest]
-    #[case::error(r#"{"error":{"code":-32000,"message":"Too many calls, wait a second"}}"#, true)]
-    #[case::failure(
-        r#"{"result":{"content":[{"type":"text","text":"Rate limit exceeded"}],"isError":true}}"#,
-        true
-    )]
-    #[case::elsewhere(
-        r#"{"result":{"content":[{"type":"text","text":"Za dużo wywołań."}],"isError":true}}"#,
-        true
-    )]
-    #[case::of_characters(r#"{"error":{"code":-32000,"message":"zu viele Zeichen"}}"#, false)]
-    #[case::success(
-        r#"{"result":{"content":[{"type":"text","text":"Rate limit: 30 a second"}],"isError":false}}"#,
-        false
-    )]
-    #[case::of_arguments(r#"{"error":{"code":-32602,"message":"too many arguments"}}"#, false)]
-    fn a_refusal_for_its_rate_says_so(#[case] answer: &str, #[case] is_one: bool) {
-        assert_eq!(is_limited(&serde_json::from_str(answer).unwrap()), is_one);
-    }
-
-    #[rstest]
-    #[case::of_their_own("-32003", "m", true)]
-    #[case::english("-32603", "Busy, try again", true)]
-    #[case::chinese("-32603", "设备忙，请稍后重试", true)]
-    #[case::another("-32603", "Internal error", false)]
-    fn a_device_without_room_says_so(
-        #[case] code: &str,
-        #[case] said: &str,
-        #[case] has_none: bool,
-    ) {
-        let answer = format!(r#"{{"error":{{"code":{code},"message":"{said}"}}}}"#);
-        assert_eq!(has_no_room(&serde_json::from_str(&answer).unwrap()), has_none);
     }
 
     #[test]

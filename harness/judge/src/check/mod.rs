@@ -34,6 +34,7 @@ mod own;
 mod pace;
 mod past;
 mod pending;
+mod put_off;
 mod refusal;
 mod refusal_text;
 mod shifted;
@@ -397,6 +398,11 @@ impl Judge {
     /// Whether the message sent at a step of the running case was refused because too many came before it.
     pub fn is_limited(&self, step: &str) -> bool {
         self.log.is_limited(step)
+    }
+
+    /// Whether the message sent at a step of the running case was refused for the moment.
+    pub fn is_put_off(&self, step: &str) -> bool {
+        self.log.is_put_off(step)
     }
 
     /// What the message sent at a step of the running case was refused with, if that may be for want of room beside others.

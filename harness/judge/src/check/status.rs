@@ -7,8 +7,9 @@ use mcp_hil_core::transcript::BRING_UP;
 use serde_json::{Map, Value};
 
 use super::answer::{is_content, proof};
-use super::log::{CaseLog, Reply, has_no_room, is_limited, settings, view};
+use super::log::{CaseLog, Reply, settings, view};
 use super::pending::Open;
+use super::put_off::{has_no_room, is_put_off};
 use super::sink::{Sink, evidence};
 
 /// The first reading of bring-up.
@@ -25,14 +26,22 @@ const FADES_IN: &str = "/screen/brightness";
 
 /// Judges a reading of the state: readings serve as fences and probes all over the suite, and none of them may
 /// fail.
-pub(crate) fn judge_reading(seq: u64, payload: &Map<String, Value>, open: &Open, sink: &mut Sink) {
+///
+/// That its text is JSON, the volume workflow asks of who has a volume.
+pub(crate) fn judge_reading(
+    seq: u64,
+    payload: &Map<String, Value>,
+    open: &Open,
+    has_volume: bool,
+    sink: &mut Sink,
+) {
     if !is_plain_call(open) {
         return;
     }
     let result = payload.get("result");
     let failed = result.is_none_or(|result| result.get("isError") == Some(&Value::Bool(true)));
-    // A device may have no room for so many requests, at a time or in a row, and say so.
-    if failed && (is_limited(payload) || open.in_line && has_no_room(payload)) {
+    // A device may have no room for so many requests, at a time or in a row, or no time, and say so.
+    if failed && (is_put_off(payload) || open.in_line && has_no_room(payload)) {
         return;
     }
     if failed {
@@ -45,9 +54,13 @@ pub(crate) fn judge_reading(seq: u64, payload: &Map<String, Value>, open: &Open,
     let content = result.and_then(|result| result.get("content")).and_then(Value::as_array);
     if content.is_some_and(|items| items.iter().all(is_content)) {
         let read = view(payload);
-        sink.test_once(Id::StatusObject, read.get("json").is_some_and(Value::is_object), || {
-            proof("a JSON object as the text of the status", payload, Some(open), seq)
-        });
+        if has_volume {
+            sink.test_once(
+                Id::StatusObject,
+                read.get("json").is_some_and(Value::is_object),
+                || proof("a JSON object as the text of the status", payload, Some(open), seq),
+            );
+        }
         let charge = read.get("json").and_then(|status| status.pointer(CHARGE)?.as_f64());
         if let Some(charge) = charge {
             sink.test_once(Id::StatusBattery, (0.0..=100.0).contains(&charge), || {

@@ -1,6 +1,7 @@
 //! Messages: what was sent to the device and what it sent, matched with each other.
 
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::conversation::FIRST_ID;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::{Entry, Role, is_generated};
 use mcp_hil_core::transport::Transport;
@@ -291,6 +292,12 @@ impl Judge {
         let id = payload.get("id").cloned().unwrap_or(Value::Null);
         let found = if id.is_null() { Found::Unknown } else { self.pending.answered(&id) };
         let is_error = answer::error_of(payload).is_some();
+        // What became of an id that the device cannot read may be one that a request of another connection had.
+        let is_ours = id.as_u64().is_some_and(|id| id >= FIRST_ID);
+        let found = match found {
+            Found::Open(open) if open.link != self.link.number() && !is_ours => Found::Unknown,
+            other => other,
+        };
         let earlier = match found {
             Found::Open(open) => {
                 self.refusals.learn(self.now_us.saturating_sub(open.at_us));

@@ -26,6 +26,8 @@ fn no_good_reading_of_the_state_fails(
     let answer = format!(r#"< {{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
     let list = r#"> 0 {"jsonrpc":"2.0","id":6,"method":"tools/list","params":{}}"#;
     let listed = r#"< {"jsonrpc":"2.0","id":6,"result":{"tools":[{"name":"self.get_device_status",
+        "description":"d","inputSchema":{"type":"object","properties":{}}},
+        {"name":"self.audio_speaker.set_volume",
         "description":"d","inputSchema":{"type":"object","properties":{}}}]}}"#;
     let mut play = Play::new();
     assert_eq!(play.play(&[list, listed]).end(), [""; 0]);
@@ -40,12 +42,14 @@ fn status(id: u32, text: &str) -> String {
     format!("< {}", serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}))
 }
 
-/// Two readings during bring-up, of a device that lists the tool.
-fn readings(first: &str, last: &str) -> Vec<String> {
+/// Two readings during bring-up, of a device that lists the tool and one more.
+fn readings(more: &str, first: &str, last: &str) -> Vec<String> {
     let call = r#""method":"tools/call","params":{"name":"self.get_device_status"}"#;
     let tool = serde_json::json!({"name": "self.get_device_status", "description": "It.",
         "inputSchema": {"type": "object"}});
-    let list = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}});
+    let more =
+        serde_json::json!({"name": more, "description": "It.", "inputSchema": {"type": "object"}});
+    let list = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool, more]}});
     let lines = [
         r#"> list.p0 {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#.to_owned(),
         format!("< {list}"),
@@ -74,7 +78,13 @@ fn the_first_status_is_an_object_and_shows_what_later_ones_show(
     #[case] last: &str,
     #[case] wanted: &[&str],
 ) {
-    assert_eq!(readings(first, last), wanted);
+    assert_eq!(readings("self.audio_speaker.set_volume", first, last), wanted);
+}
+
+#[test]
+fn who_has_no_volume_may_tell_its_state_in_words() {
+    let said = "The pump is off.";
+    assert_eq!(readings("self.pump.set_state", said, said), [""; 0]);
 }
 
 /// A call and its answer.

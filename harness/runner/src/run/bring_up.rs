@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{
-    Facts, LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, VOLUME_TOLERANCE, discover,
+    Facts, LINGER, Permission, SILICON, SIMULATED, STATUS_TOOL, Surface, VOLUME_TOLERANCE,
+    asks_for_more, discover,
 };
 use mcp_hil_core::limits::MAX_PAGES;
 use mcp_hil_core::obligation::Duty;
@@ -214,7 +215,8 @@ impl Session {
             Ok((list, _)) => list,
             Err(_) => Vec::new(),
         };
-        let has_status = tools.iter().any(|tool| tool["name"] == STATUS_TOOL);
+        let is_listed = tools.iter().any(|tool| tool["name"] == STATUS_TOOL);
+        let has_status = is_listed && !asks_for_more(&tools, STATUS_TOOL);
         let (end, status) = match has_status && !self.device.permission.denies(STATUS_TOOL) {
             true => self.first_status().await,
             false => (Exchange::Settled, None),

@@ -34,8 +34,8 @@ pub(super) struct GivenUp {
 }
 
 impl Session {
-    /// Sends a frame and waits until it is answered, or its silence is proven by a fence. Where it is refused because too
-    /// many came before it, it is sent again after a while.
+    /// Sends a frame and waits until it is answered, or its silence is proven by a fence. Where it is refused for the
+    /// moment, it is sent again after a while; where too many came before it, what follows comes more slowly.
     pub(super) async fn exchange(
         &mut self,
         at: &Arc<str>,
@@ -45,12 +45,14 @@ impl Session {
     ) -> Exchange {
         let mut end = self.exchange_once(at, role, frame.clone(), manner).await;
         for _ in 0..self.rate.tries() {
-            if end != Exchange::Settled || !self.judge.is_limited(at) {
+            if end != Exchange::Settled || !self.is_worth_a_wait(at) {
                 self.flights.refused_alone.extend(self.judge.refused_for_room(at));
                 return end;
             }
-            self.rate.slow_down();
-            self.flights.end();
+            if self.judge.is_limited(at) {
+                self.rate.slow_down();
+                self.flights.end();
+            }
             end = self.listen(at, rate::REST).await;
             let Some(again) = self.under_fresh_id(&frame).filter(|_| end == Exchange::Settled)
             else {
@@ -60,8 +62,16 @@ impl Session {
         }
         if self.judge.is_limited(at) {
             self.rate.refute();
+        } else if self.judge.is_put_off(at) {
+            self.rate.is_never_later = true;
         }
         end
+    }
+
+    /// Whether a message may be carried out when it is sent again after a while.
+    fn is_worth_a_wait(&self, at: &str) -> bool {
+        let is_later = !self.rate.is_never_later && self.judge.is_put_off(at);
+        is_later || self.judge.is_limited(at)
     }
 
     /// A message under another id. Nothing for one whose id is a matter of the case: a session has each id once (MCP,

@@ -19,6 +19,8 @@ pub(super) struct Rate {
     last: Option<Instant>,
     /// A call was refused for its rate however long it was waited: that is not the reason.
     is_refuted: bool,
+    /// A call was put off however long it was waited: what the device says so does not mean it.
+    pub(super) is_never_later: bool,
     /// Whether the limit was told to the user.
     is_told: bool,
 }
