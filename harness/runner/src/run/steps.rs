@@ -19,8 +19,11 @@ const LEVEL: &str = "/json/audio_speaker/volume";
 /// Levels that steps of any usual number do not all meet.
 const ODD: [i64; 2] = [33, 51];
 
-/// More levels, from one end to the other.
-const LEVELS: [i64; 11] = [0, 1, 12, 24, 33, 47, 51, 68, 86, 99, 100];
+/// More levels, each far from the one before: a level that is not taken does not look like a step.
+const LEVELS: [i64; 11] = [0, 68, 1, 86, 24, 99, 33, 100, 47, 12, 51];
+
+/// How many of them are rounded at least: a level that is got wrong alone is no step.
+const ROUNDED: usize = 2;
 
 /// The coarsest speaker has five levels, and may round down.
 const COARSEST: i64 = 25;
@@ -57,20 +60,23 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn tolerance(&mut self) -> Option<i64> {
-        let (mut farthest, mut last) = (0, 0);
+        let (mut farthest, mut rounded, mut levels) = (0, 0, Vec::new());
         for asked in LEVELS {
             let shown = self.level_after(asked).await?;
             let is_kept = shown == asked || self.level_after(shown).await? == shown;
             let apart = (shown - asked).abs();
             let is_end = asked == 0 || asked == 100;
-            if !is_kept || shown < last || apart > COARSEST || is_end && apart > 0 {
+            if !is_kept || apart > COARSEST || is_end && apart > 0 {
                 return None;
             }
             farthest = farthest.max(apart);
-            last = shown;
+            rounded += usize::from(apart > 0);
+            levels.push((asked, shown));
         }
+        levels.sort_unstable();
+        let is_in_order = levels.iter().is_sorted_by_key(|(_, shown)| shown);
         // A step up or down from a rounded level is rounded again.
-        Some((farthest * 2).min(COARSEST)).filter(|apart| *apart > 0)
+        (is_in_order && rounded >= ROUNDED).then_some((farthest * 2).min(COARSEST))
     }
 
     /// Sets a level, and reads what the status shows then.
