@@ -141,15 +141,13 @@ pub(super) const VARIANTS: &[Row] = rows! {
         .disconnected(move |_| initialized.set(false))
     };
     "initialized-awaited":
-        "Until notifications/initialized has come, everything but initialize and ping is refused, \
-         as an SDK of MCP does." => {
+        "Until notifications/initialized has come on a connection, everything but initialize and \
+         ping is refused, as an SDK of MCP does." => {
         let [open, closed] = shared(false);
         requests(move |payload, hands| {
             let (id, method) = (get(payload, "id"), get(payload, "method"));
-            match method.as_str() {
-                Some("initialize") => open.set(false),
-                Some("notifications/initialized") => open.set(true),
-                _ => {}
+            if method == "notifications/initialized" {
+                open.set(true);
             }
             let is_early = !open.get()
                 && Id::from_value(id).is_some()
