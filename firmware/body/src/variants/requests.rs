@@ -141,24 +141,32 @@ pub(super) const VARIANTS: &[Row] = rows! {
         .disconnected(move |_| initialized.set(false))
     };
     "initialized-awaited":
-        "Until notifications/initialized has come on a connection, everything but initialize and \
+        "Between the first initialize of a connection and notifications/initialized everything but \
          ping is refused, as an SDK of MCP does." => {
-        let [open, closed] = shared(false);
+        #[derive(Clone, Copy, PartialEq)]
+        enum Session {
+            New,
+            Awaits,
+            Open,
+        }
+        let [session, ended] = shared(Session::New);
         requests(move |payload, hands| {
             let (id, method) = (get(payload, "id"), get(payload, "method"));
-            if method == "notifications/initialized" {
-                open.set(true);
-            }
-            let is_early = !open.get()
+            let is_early = session.get() == Session::Awaits
                 && Id::from_value(id).is_some()
                 && !["initialize", "ping"].contains(&method.as_str().unwrap_or_default());
             if is_early {
                 let message = "Received request before initialization was complete";
                 hands.send_payload(&error(id, -32602, message));
             }
+            match method.as_str() {
+                Some("initialize") if session.get() == Session::New => session.set(Session::Awaits),
+                Some("notifications/initialized") => session.set(Session::Open),
+                _ => {}
+            }
             drop_if(is_early)
         })
-        .disconnected(move |_| closed.set(false))
+        .disconnected(move |_| ended.set(Session::New))
     };
     "mute-again-refused": "Who is muted already says so, and stays muted." => {
         let mut is_muted = false;
