@@ -363,7 +363,7 @@ fn a_board_that_is_unplugged_in_the_middle_is_no_failure_of_the_device() {
     let place = Place::new();
     let _board = Board::attach(
         &place,
-        Manner { ends_at: Some(("Set output volume to", End::Unplugged)), ..STOCK },
+        Manner { ends_at: Some(("Set output volume to 42", End::Unplugged)), ..STOCK },
     );
     run(&place, &["--only", "volume/", "--deadline", "2"]).end().exits(3);
     let report = place.both_reports();
@@ -399,7 +399,7 @@ fn a_cable_that_is_pulled_and_put_back_spoils_one_case_and_the_rest_runs_on_a_fr
     let ends = [End::Replugged, End::DialsAndIsReplugged];
     for (is_always_on, end) in [false, true].into_iter().flat_map(|on| ends.map(|end| (on, end))) {
         let place = Place::new();
-        let manner = Manner { ends_at: Some(("Set output volume to", end)), is_always_on, ..STOCK };
+        let manner = Manner { ends_at: Some(("Set output volume to 42", end)), is_always_on, ..STOCK };
         let report = replugged(&place, manner, 3);
         let summary = &report["summary"];
         let counts = (&summary["failed"], &summary["inconclusive"], &summary["errors"]);
@@ -418,7 +418,7 @@ fn a_cable_that_is_pulled_and_put_back_spoils_one_case_and_the_rest_runs_on_a_fr
 fn a_board_that_crashed_before_its_cable_was_pulled_has_failed() {
     let place = Place::new();
     let manner =
-        Manner { ends_at: Some(("Set output volume to", End::CrashesAndIsReplugged)), ..STOCK };
+        Manner { ends_at: Some(("Set output volume to 42", End::CrashesAndIsReplugged)), ..STOCK };
     let report = replugged(&place, manner, 1);
     let cases = report["cases"].as_array().unwrap();
     let failed = cases.iter().find(|case| case["verdict"] == "fail").unwrap();
@@ -457,7 +457,7 @@ fn a_board_that_stays_dead_is_told_as_dead_and_what_comes_after_it_is_no_failure
     let place = Place::new();
     let _board = Board::attach(
         &place,
-        Manner { ends_at: Some(("Set output volume to", End::Dies)), lives: 1, ..STOCK },
+        Manner { ends_at: Some(("Set output volume to 42", End::Dies)), lives: 1, ..STOCK },
     );
     let more = ["--only", "volume/", "--connect-deadline", "5"];
     run(&place, &more).end().exits(3);

@@ -250,7 +250,7 @@ fn an_emulator_that_ends_in_the_middle_spoils_one_case_and_the_rest_runs_in_a_fr
     let script = format!(
         "{QEMU}
          exec > >(while IFS= read -r line; do echo \"$line\" >&3
-            case $line in *'Set output volume to'*)
+            case $line in *'Set output volume to 42'*)
                 [ -e '{once}' ] || {{ touch '{once}'; {end}; }};;
             esac
          done) 2>&1
