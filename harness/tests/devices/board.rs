@@ -399,7 +399,8 @@ fn a_cable_that_is_pulled_and_put_back_spoils_one_case_and_the_rest_runs_on_a_fr
     let ends = [End::Replugged, End::DialsAndIsReplugged];
     for (is_always_on, end) in [false, true].into_iter().flat_map(|on| ends.map(|end| (on, end))) {
         let place = Place::new();
-        let manner = Manner { ends_at: Some(("Set output volume to 42", end)), is_always_on, ..STOCK };
+        let manner =
+            Manner { ends_at: Some(("Set output volume to 42", end)), is_always_on, ..STOCK };
         let report = replugged(&place, manner, 3);
         let summary = &report["summary"];
         let counts = (&summary["failed"], &summary["inconclusive"], &summary["errors"]);
