@@ -287,9 +287,13 @@ pub fn asks_for_more(tools: &[Value], tool: &str) -> bool {
 
 /// What the list says that a tool requires.
 fn required<'a>(tools: &'a [Value], tool: &str) -> &'a [Value] {
-    let of = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
-    let required = tools.iter().find(of).and_then(|one| one.pointer("/inputSchema/required"));
+    let required = named(tools, tool).and_then(|one| one.pointer("/inputSchema/required"));
     required.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The tool of a name, as it is listed.
+fn named<'a>(tools: &'a [Value], name: &str) -> Option<&'a Value> {
+    tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name))
 }
 
 /// What switches a lamp, and tells whether it is on: variables, and the ends of the names of tools.

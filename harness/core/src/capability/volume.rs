@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::SET_VOLUME;
+use super::{SET_VOLUME, named};
 use crate::bounds::{bounds, is_narrowed};
 use crate::wire::as_integer;
 
@@ -28,8 +28,7 @@ pub(super) fn is_usual(tools: &[Value], status: Option<&Value>) -> bool {
 
 /// The arguments in the schema of a tool.
 fn properties<'a>(tools: &'a [Value], tool: &str) -> Option<&'a Map<String, Value>> {
-    let is_it = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
-    tools.iter().find(is_it)?.pointer("/inputSchema/properties")?.as_object()
+    named(tools, tool)?.pointer("/inputSchema/properties")?.as_object()
 }
 
 /// Whether a status tells the level in a place of its own, or has nothing that the family's has.
@@ -67,8 +66,7 @@ const STEPS: [i64; 2] = [1, 31];
 /// By how much a tool steps that is called without its argument `step`: by the default of its schema, or else by 10.
 /// Nothing where it has no such argument, or the schema forbids the steps of the scenarios.
 pub(super) fn step_without_argument(tools: &[Value], tool: &str) -> Option<i64> {
-    let is_it = |one: &&Value| one.get("name").and_then(Value::as_str) == Some(tool);
-    let step = tools.iter().find(is_it)?.pointer("/inputSchema/properties/step")?;
+    let step = properties(tools, tool)?.get("step")?;
     let [least, greatest] = bounds(step);
     let takes = |by: &i64| {
         least.is_none_or(|least| least <= *by) && greatest.is_none_or(|most| *by <= most)
