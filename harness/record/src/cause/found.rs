@@ -46,6 +46,8 @@ pub(super) struct Found<'a> {
     pub(super) finding: &'a Finding,
     /// The breakdown that it tells of or follows from, where the device breaks down in more than one way.
     pub(super) crash: Option<Crash<'a>>,
+    /// Whether a script shows that the requirement is broken, and nothing else.
+    pub(super) is_alone: bool,
 }
 
 impl<'a> Found<'a> {
@@ -161,16 +163,24 @@ impl<'a> Found<'a> {
                     })
     }
 
-    /// Whether both differ in one way from what is expected, numbers and texts aside: in one area, or after the same
-    /// kind of request.
+    /// Whether both differ in one way from what is expected, numbers and texts aside: in one area, unless each is broken
+    /// somewhere without the other; or after the same kind of request.
     fn differs_like(&self, other: &Self) -> bool {
         let received = |found: &Self| masked(&found.finding.received);
         let asked = self.request();
         self.expects_like(other)
             && self.is_silence() == other.is_silence()
             && !(self.is_bare() && other.is_bare() && self.kind() != other.kind())
-            && (self.area() == other.area()
+            && (self.area() == other.area() && !self.stands_apart(other)
                 || asked.is_some() && asked == other.request() && received(self) == received(other))
+    }
+
+    /// Whether each of both requirements is broken somewhere without the other.
+    fn stands_apart(&self, other: &Self) -> bool {
+        self.is_alone
+            && other.is_alone
+            && self.finding.requirement != other.finding.requirement
+            && !self.is_silence()
     }
 
     fn expects_like(&self, other: &Self) -> bool {

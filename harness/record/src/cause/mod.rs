@@ -8,7 +8,7 @@ mod found;
 mod group;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_hil_core::verdict::{Finding, Verdict};
 use serde::{Deserialize, Serialize};
@@ -151,6 +151,7 @@ pub fn causes(cases: &[CaseReport]) -> Vec<Cause> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut all: Vec<Found<'_>> = cases.iter().flat_map(failing).collect();
     tell_crashes_apart(&mut all);
+    tell_what_stands_alone(&mut all);
     for found in all {
         match groups.iter_mut().find(|group| group.has(&found)) {
             Some(group) => group.found.push(found),
@@ -214,7 +215,12 @@ fn failing(case: &CaseReport) -> impl Iterator<Item = Found<'_>> {
     };
     // What passed when it was tried again is told with its case.
     let findings = case.findings.iter().filter(|_| !case.flaky);
-    findings.filter(counts).map(move |finding| Found { case, finding, crash: None })
+    findings.filter(counts).map(move |finding| Found {
+        case,
+        finding,
+        crash: None,
+        is_alone: false,
+    })
 }
 
 /// Where a device breaks down in more than one way: which way a finding tells of, or follows from.
@@ -231,6 +237,22 @@ fn tell_crashes_apart(all: &mut [Found<'_>]) {
             let crash = Crash::of(found.finding).or_else(|| followed().map(|(_, crash)| *crash));
             found.crash = crash;
         }
+    }
+}
+
+/// Which requirements a script shows to be broken that shows nothing else: something of their own is wrong.
+fn tell_what_stands_alone(all: &mut [Found<'_>]) {
+    let mut broken: BTreeMap<[&str; 3], BTreeSet<&str>> = BTreeMap::new();
+    for found in all.iter().filter(|found| found.case.generated.is_none()) {
+        let case = &found.case;
+        let slugs = broken.entry([&*case.dut, &*case.transport, &*case.case]).or_default();
+        slugs.insert(&found.finding.requirement);
+    }
+    let alone = broken.iter().filter(|(_, slugs)| slugs.len() == 1);
+    let alone: BTreeSet<(&str, &str)> =
+        alone.flat_map(|([dut, ..], slugs)| slugs.iter().map(|slug| (*dut, *slug))).collect();
+    for found in all {
+        found.is_alone = alone.contains(&(&*found.case.dut, &*found.finding.requirement));
     }
 }
 

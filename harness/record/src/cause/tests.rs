@@ -173,6 +173,30 @@ fn one_kind_of_request_that_fails_alike_is_one_cause_in_all_areas() {
 }
 
 #[test]
+fn what_fails_alone_is_a_cause_of_its_own_unless_it_is_asked_alike() {
+    let taken = |slug, message: &str, seq| {
+        sent(message, Finding { expected: "a refusal".into(), ..finding(slug, seq) })
+    };
+    let other = SET.replace("-1", "{}");
+    let cases = [
+        case("a/b", vec![taken("arguments.range", SET, 1)]),
+        case("c/d", vec![taken("arguments.enum", &other, 2)]),
+    ];
+    assert_eq!(told(&cases).len(), 2);
+    // Where one is never seen without the other, it follows from that.
+    let both = vec![taken("arguments.range", SET, 1), taken("arguments.enum", &other, 2)];
+    assert_eq!(
+        told(&[case("a/b", vec![taken("arguments.range", SET, 1)]), case("c/d", both)]).len(),
+        1
+    );
+    let cases = [
+        case("a/b", vec![taken("arguments.range", SET, 1)]),
+        case("c/d", vec![taken("arguments.enum", SET, 2)]),
+    ];
+    assert_eq!(told(&cases).len(), 1);
+}
+
+#[test]
 fn a_setting_that_is_read_after_a_failure_is_no_second_one() {
     let reading =
         |seq| sent(READ, Finding { expected: "/json/n 5".into(), ..finding("volume.set", seq) });
