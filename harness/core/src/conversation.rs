@@ -45,7 +45,12 @@ const MANY_ANSWERS: u32 = 100;
 const MANY_SILENCES: u32 = 3;
 
 /// The methods that a device may know each by itself. All others are one to it: the method that it has not got.
-const KNOWN: [&str; 4] = ["initialize", "ping", "tools/list", "tools/call"];
+const KNOWN: [&str; 4] = ["initialize", "ping", "tools/list", CALL];
+
+const CALL: &str = "tools/call";
+
+/// A device that has left so many calls unanswered, and answered none, answers none.
+const SOME_CALLS: u32 = 2;
 
 /// How methods begin that a device takes for notifications, which are never answered.
 const NOTIFICATIONS: &str = "notifications";
@@ -85,6 +90,8 @@ pub struct Conversation {
     /// What was left unanswered although the device answered what came after it, and was not answered
     /// since.
     ignored: BTreeSet<Shape>,
+    /// How many calls were left unanswered so before any call was answered.
+    ignored_calls: u32,
     fence: Option<(String, Option<Value>)>,
     call_fence: Option<Value>,
     /// The tools that the device has.
@@ -114,6 +121,7 @@ impl Conversation {
             is_thorough: false,
             is_trying: false,
             ignored: BTreeSet::new(),
+            ignored_calls: 0,
             fence: None,
             call_fence: None,
             tools: BTreeSet::new(),
@@ -242,17 +250,31 @@ impl Conversation {
     /// Whether the device has ignored requests of this kind, and has not answered one since. The fence then
     /// follows right behind the request: its answer ends the wait, and nothing is waited for in vain.
     pub fn ignores(&self, duty: &Duty) -> bool {
-        self.ignored.contains(&self.shape(duty))
+        (duty.is_call() && self.ignores_calls()) || self.ignored.contains(&self.shape(duty))
     }
 
     /// Takes note that a request was left unanswered, and the device answered what came after it.
     pub fn was_ignored(&mut self, shape: Shape) {
+        self.ignored_calls += u32::from(shape.method == CALL);
         self.ignored.insert(shape);
     }
 
     /// Takes note that a request was answered, be it late.
     pub fn was_answered(&mut self, shape: &Shape) {
         self.ignored.remove(shape);
+        if shape.method == CALL {
+            self.ignored_calls = 0;
+        }
+    }
+
+    /// Whether any call was answered.
+    pub fn answers_calls(&self) -> bool {
+        self.timing.usual(Kind::Call).is_some()
+    }
+
+    /// Whether the device seems to answer no call at all, of whichever tool.
+    fn ignores_calls(&self) -> bool {
+        self.ignored_calls >= SOME_CALLS && !self.answers_calls()
     }
 
     /// What the request has in common with others that are ignored for one reason.
@@ -341,8 +363,11 @@ impl Conversation {
 
     /// The request that fences a message of the kind; `None` before one is known.
     pub fn fence(&self, is_call: bool) -> Option<(String, Option<Value>)> {
-        if is_call && let Some(params) = &self.call_fence {
-            return Some(("tools/call".to_owned(), Some(params.clone())));
+        if is_call
+            && !self.ignores_calls()
+            && let Some(params) = &self.call_fence
+        {
+            return Some((CALL.to_owned(), Some(params.clone())));
         }
         self.fence.clone()
     }
@@ -530,6 +555,27 @@ mod tests {
         conversation.was_ignored(conversation.shape(&of("ping")));
         assert!(conversation.ignores(&of("ping")));
         assert!(!conversation.ignores(&of("initialize")));
+    }
+
+    #[test]
+    fn a_device_that_answers_no_call_is_not_fenced_by_calls() {
+        let mut conversation = Conversation::new(Duration::from_secs(10));
+        conversation.set_fence("ping", None);
+        let tools = ["self.get_device_status", "self.lamp.turn_on"].map(str::to_owned);
+        let mut facts = Facts { tools: tools.to_vec(), ..Facts::default() };
+        facts.variables.insert("nullary.tool".into(), json!("self.get_device_status"));
+        conversation.set_call_fence(&facts);
+        let status = conversation.shape(&call("self.get_device_status"));
+        conversation.was_ignored(status.clone());
+        assert!(!conversation.ignores(&call("self.lamp.turn_on")));
+        conversation.was_ignored(status.clone());
+        assert!(conversation.ignores(&call("self.lamp.turn_on")));
+        assert_eq!(conversation.fence(true).unwrap().0, "ping");
+        // Until it answers one.
+        conversation.learn(Kind::Call, millis(1));
+        conversation.was_answered(&status);
+        assert!(!conversation.ignores(&call("self.lamp.turn_on")));
+        assert_eq!(conversation.fence(true).unwrap().0, CALL);
     }
 
     #[test]

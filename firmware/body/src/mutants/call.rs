@@ -91,6 +91,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
             Flow::Pass
         })
     };
+    "calls-silent": "No call is answered, whatever its tool." => method("tools/call").unanswered();
     "unknown-tool-32000": "An unknown tool gets the code -32000." => unknown_tool_code(-32000);
     "unknown-tool-32603": "An unknown tool gets the code of an internal error." => unknown_tool_code(-32603);
     "unknown-tool-zero": "An unknown tool gets the code 0." => unknown_tool_code(0);

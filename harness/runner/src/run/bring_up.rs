@@ -290,7 +290,8 @@ impl Session {
             let view = self.judge.answer_view(name);
             let status = view.and_then(|view| view.get("json").cloned());
             // What fails only once must not hide all that hangs on it.
-            if status.is_some() || end != Exchange::Settled {
+            let goes_on = matches!(end, Exchange::Settled | Exchange::Ignored);
+            if status.is_some() || !goes_on {
                 return (end, status);
             }
         }

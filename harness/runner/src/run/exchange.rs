@@ -245,10 +245,9 @@ impl Session {
     /// complete `initialize`: a device that had forgotten its session answers it, and good requests from then on. Who
     /// does not is silent.
     pub(super) async fn fence(&mut self, at: &Arc<str>, duty: &Duty, sent_at: Instant) -> Exchange {
-        let Some((method, params)) = self.conversation.fence(duty.is_call()) else {
+        let Some((method, _)) = self.conversation.fence(duty.is_call()) else {
             return Exchange::Settled;
         };
-        let kind = Kind::of_method(Some(&method));
         let patiences = self.conversation.fence_patiences();
         let (mut sent, mut crashed, mut opened) = (Vec::new(), false, false);
         for (side, patience) in FENCES.into_iter().zip(patiences) {
@@ -264,26 +263,27 @@ impl Session {
             let at = beside(at, side);
             let frame = match opens {
                 true => self.opening_frame(),
-                false => self.request_frame(&method, params.as_ref()),
+                false => self.fence_frame(duty, opened),
             };
+            let kind = Kind::of(&Duty::of(&frame));
             let fence_at = Instant::now();
             let Some(seq) = self.send(&at, Role::Fence, frame, Manner::Plain).await else {
                 return Exchange::Gone;
             };
-            sent.push((seq, fence_at, opens));
+            sent.push((seq, fence_at, kind, opens));
             let mut until = fence_at + patience;
             loop {
                 match self.next(Some(&at), until).await {
                     Next::Seen(Seen::Answer(answered)) => {
                         let fence = sent.iter().find(|(seq, ..)| *seq == answered);
-                        if let Some((_, fence_at, true)) = fence {
-                            self.conversation.learn(Kind::Initialize, fence_at.elapsed());
+                        if let Some((_, fence_at, kind, true)) = fence {
+                            self.conversation.learn(*kind, fence_at.elapsed());
                             self.say_initialized(&at).await;
                             opened = true;
                             break;
                         }
-                        if let Some((_, fence_at, false)) = fence {
-                            self.conversation.learn(kind, fence_at.elapsed());
+                        if let Some((_, fence_at, kind, false)) = fence {
+                            self.conversation.learn(*kind, fence_at.elapsed());
                             let kind = Kind::of(duty);
                             let grace = self.conversation.grace(kind, sent_at.elapsed());
                             return self.listen(&at, grace).await;
@@ -305,6 +305,14 @@ impl Session {
         }
         self.conversation.was_silent();
         Exchange::Silent
+    }
+
+    /// A good request of the kind of a message. Behind an `initialize` it is no call for a device that has answered none:
+    /// whether it is silent, or only leaves calls unanswered, another call does not show.
+    fn fence_frame(&mut self, duty: &Duty, opened: bool) -> Frame {
+        let is_call = duty.is_call() && !(opened && !self.conversation.answers_calls());
+        let (method, params) = self.conversation.fence(is_call).unwrap_or_default();
+        self.request_frame(&method, params.as_ref())
     }
 
     /// Waits until all of these messages are answered; what is left is returned, and whether as many answers
