@@ -12,7 +12,11 @@ use super::{CaseOutcome, KEPT};
 const OF_NO_MESSAGE: [&str; 3] = ["bootstrap", "hello", "mqtt"];
 
 /// Requirements about what a device sends by itself.
-const BY_ITSELF: [Id; 2] = [Id::SessionBinaryFraming, Id::SessionOwnMembers];
+const BY_ITSELF: [Id; 3] =
+    [Id::SessionBinaryFraming, Id::SessionOwnMembers, Id::SessionOwnMessages];
+
+/// The step of the connection with which a case begins, before it sends anything.
+const CONNECT: &str = "connect";
 
 /// Whether a finding leaves a doubt which message it is about, or whether the device would show it to the message
 /// alone. It leaves none where it is about the answer to the message of its step, which names that by its id, and
@@ -29,6 +33,7 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     let is_kept =
         judgement.requirement == Id::StatusKept && judgement.step.as_deref() == Some(KEPT);
     let of_no_message = OF_NO_MESSAGE.contains(&judgement.requirement.area())
+        || judgement.step.as_deref() == Some(CONNECT) && judgement.requirement == Id::SessionRedial
         || BY_ITSELF.contains(&judgement.requirement);
     // Every envelope is judged by itself.
     let received = evidence.seq.is_some_and(|seq| log.is_received(seq));
