@@ -1,6 +1,7 @@
 //! Messages under way together change how long a run takes, and nothing that it says.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::support::{Place, native};
 use serde_json::Value;
@@ -37,7 +38,15 @@ fn was_tried_alone(place: &Place) -> bool {
 #[test]
 fn a_slow_device_is_waited_for_less_often_and_told_the_same() {
     let dut = format!("exec:{} --delay-ms 40", native().display());
-    let selection = ["call/", "errors/", "list/", "volume/", "properties/schemas"];
+    let selection = [
+        "call/",
+        "errors/",
+        "ids/",
+        "list/",
+        "volume/",
+        "robustness/long-string",
+        "properties/schemas",
+    ];
     let only = selection.iter().flat_map(|area| ["--only", area]);
     let run = ["run", "--dut", &dut, "--transport", "websocket", "--seed", "1", "--linger", "0"];
     let run: Vec<&str> = run.into_iter().chain(only).collect();
@@ -83,6 +92,22 @@ fn what_leaves_a_doubt_is_tried_alone() {
         assert_eq!(told(&place.report()), alone, "{mutant}");
         assert_eq!(was_tried_alone(&place), doubtful, "{mutant}");
     }
+}
+
+#[test]
+fn a_device_that_answers_no_call_is_not_waited_for_each_time() {
+    let place = Place::new();
+    let run = ["run", "--dut", "native", "--mutant", "calls-silent", "--transport", "websocket"];
+    let only = ["--only", "call/", "--only", "volume/", "--seed", "1", "--no-confirm"];
+    place.hil(run.iter().chain(&only)).end().exits(1);
+    let report = place.report();
+    let told = told(&report);
+    assert!(told.iter().any(|(_, what)| what == "jsonrpc.answer-required"), "{told:?}");
+    let of_device = report["summary"]["unanswered"].as_object().expect("unanswered");
+    let sum = |what: &str| of_device.values().filter_map(|one| one[what].as_u64()).sum::<u64>();
+    // Only the first ones are waited for as long as an answer may take.
+    let (number, waited) = (sum("number"), Duration::from_micros(sum("waited_us")));
+    assert!(waited < Duration::from_secs(number), "{number}: {waited:?}");
 }
 
 #[test]

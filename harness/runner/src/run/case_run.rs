@@ -111,7 +111,7 @@ impl DutRun<'_, '_> {
         session.begin_alone(&settings).await;
         let (end, alone) = self.carry_through(session, case, next).await;
         session.flights.has_tried_alone();
-        if is_cut && end != Exchange::Gone {
+        if is_cut && end != Exchange::Gone && !is_excused {
             session.flights.was_cut();
         }
         let told = |doubt: &Judgement| {

@@ -310,7 +310,7 @@ impl Session {
     /// A good request of the kind of a message. Behind an `initialize` it is no call for a device that has answered none:
     /// whether it is silent, or only leaves calls unanswered, another call does not show.
     fn fence_frame(&mut self, duty: &Duty, opened: bool) -> Frame {
-        let is_call = duty.is_call() && !(opened && !self.conversation.answers_calls());
+        let is_call = duty.is_call() && (!opened || self.conversation.answers_calls());
         let (method, params) = self.conversation.fence(is_call).unwrap_or_default();
         self.request_frame(&method, params.as_ref())
     }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_hil_core::capability::{PHOTO_TOOL, STATUS_TOOL};
-use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{StepKind, beside};
@@ -18,13 +17,12 @@ use mcp_hil_core::timing::Kind;
 use mcp_hil_core::transcript::Role;
 use mcp_hil_core::wire::Frame;
 use mcp_hil_judge::check::{KEPT, Seen};
-use mcp_hil_scenario::{Action, Case, Expect, Flat, Outgoing, Scope, Step};
+use mcp_hil_scenario::{Action, Expect, Flat, Scope};
 use serde_json::{Value, json};
 
 use super::bring_up::list_params;
-use super::ids::is_legal_with_own_id;
+use super::company::Company;
 use super::session::{Exchange, Manner, Next, Session};
-use super::settle::reads_status;
 use super::stimulus::{manner, opens};
 
 /// How many bytes of messages are under way at most: twice the receive window of lwIP in stock firmware, 5,760.
@@ -71,6 +69,8 @@ pub(super) struct Flight<'a> {
     opened: Vec<Arc<str>>,
     /// Whether a message has the way for itself: it is long, or may be answered in several ways.
     is_cleared: bool,
+    /// Whether that one may be refused by closing the connection.
+    is_longest: bool,
     /// How many answers had come then that belong to nobody.
     unmatched: u64,
     /// What their answers bring.
@@ -146,103 +146,43 @@ impl Flight<'_> {
 }
 
 impl Session {
-    /// Whether a case may be carried out with its messages under way together, and then again if need be. One with ids
-    /// of its own could not: each is used once in a session. One that needs several connections may where the device
-    /// `is_quick` to make them.
-    pub(super) fn may_fly(&mut self, case: &Case, is_quick: bool) -> bool {
-        if !self.flights.are_open() {
-            return false;
-        }
-        let mut scope = Scope::new(self.device.facts.variables.clone());
-        scope.set("session", self.connection.session_id.clone().into());
-        let mut repeats = |step: &Step, scope: &Scope| match &step.action {
-            Action::Send(outgoing) => match self.fill(outgoing, scope) {
-                Ok(frame) => !is_legal_with_own_id(outgoing, &frame),
-                Err(_) => !matches!(outgoing, Outgoing::Request { id: Some(_), .. }),
-            },
-            _ => false,
-        };
-        case.flatten().iter().all(|flat| {
-            let scope = scope.with(&flat.row).unwrap_or_else(|_| scope.clone());
-            match &flat.step.action {
-                Action::Send(_) => repeats(flat.step, &scope),
-                Action::Burst(steps) => steps.iter().all(|step| repeats(step, &scope)),
-                Action::List { .. } | Action::Configure { .. } => true,
-                Action::Disconnect { after, .. } => is_quick && after.is_empty(),
-                _ => false,
-            }
-        })
-    }
-
-    /// The message of a step, if it may be under way together with others.
-    pub(super) fn boards(&mut self, step: &Step, scope: &Scope) -> Option<(Frame, Duty)> {
-        let Action::Send(outgoing) = &step.action else {
-            return None;
-        };
-        // What takes its time to change is read when it stands still.
-        let stands_still = !self.settling.takes_time();
-        let reads = reads_status(outgoing) || step.unchanged.is_some();
-        if !self.flights.is_on
-            || step.acknowledged
-            || step.odd_frame.is_some()
-            || matches!(outgoing, Outgoing::Ping(_) | Outgoing::Pong(_))
-            || reads && !stands_still
-        {
-            return None;
-        }
-        let frame = self.fill(outgoing, scope).ok()?;
-        let duty = Duty::of(&frame);
-        let unknown_type = Owes::Silence(Id::EnvelopeUnknownTypeIgnored);
-        let odd = duty.owes != Owes::Answer;
-        let wants_answer = odd && step.expect.iter().any(Expect::wants_answer);
-        // The readings beside a call are calls, and in order with no other message.
-        let unordered = self.flights.is_apart && step.unchanged.is_some() && !duty.is_call();
-        let opens_oddly = odd && opens(outgoing);
-        // What came behind a message that is refused by closing the connection would be lost with it.
-        let is_cut = matches!(frame, Frame::NotUtf8(_) | Frame::Odd(..));
-        let may_cut = frame.len() > MAX_OWED_MESSAGE_BYTES || is_cut;
-        // Which of several a refusal under no id is about, nobody knows: devices refuse ids of a kind so.
-        let is_text = odd && duty.id.as_ref().is_some_and(Value::is_string);
-        let alone = opens_oddly
-            || is_text
-            || may_cut
-            || duty.owes == unknown_type
-            || duty.ends_session.is_some()
-            || Duty::restarts(&frame)
-            || odd && (self.flights.odd_alone || wants_answer && self.flights.wanted_alone)
-            || odd && self.conversation.fence(duty.is_call()).is_none()
-            || unordered
-            || !odd && self.conversation.ignores(&duty);
-        (!alone).then_some((frame, duty))
-    }
-
-    /// Sends the message of a step with what stands beside it, and waits for nothing.
-    pub(super) async fn take_off<'a>(
+    /// Sends the message of a step, with those before it or behind them.
+    pub(super) async fn flies<'a>(
         &mut self,
         flight: &mut Flight<'a>,
         flat: &Flat<'a>,
+        scope: &mut Scope,
+        (is_last, (company, frame, duty)): (bool, (Company, Frame, Duty)),
+    ) -> Exchange {
+        let is_apart = company == Company::Readings;
+        if is_apart {
+            match self.land(flight, scope).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
+        match self.take_off(flight, flat, is_last, (frame, duty)).await {
+            Exchange::Settled if is_apart && !is_last => self.land(flight, scope).await,
+            other => other,
+        }
+    }
+
+    /// Sends the message of a step with what stands beside it, and waits for nothing.
+    async fn take_off<'a>(
+        &mut self,
+        flight: &mut Flight<'a>,
+        flat: &Flat<'a>,
+        is_last: bool,
         (frame, duty): (Frame, Duty),
     ) -> Exchange {
         let (step, at) = (flat.step, &flat.at);
         let id = duty.id.as_ref();
-        if id.is_some_and(|id| flight.ids.contains(id)) {
-            // Whose answer it is, the id alone would not tell.
-            match self.all_land(flight).await {
-                Exchange::Settled => {}
-                other => return other,
-            }
-        }
-        if flight.is_empty() {
-            flight.unmatched = self.received.unmatched;
-        }
         // An answer under another id than a message's own belongs to nobody else then.
         let is_photo = duty.tool.as_deref() == Some(PHOTO_TOOL);
         let is_long = frame.len() > LONGEST || Duty::batch_ids(&frame).is_some();
-        if is_long && (flight.odd.is_some() || flight.up.len() > BEFORE_LONG) {
-            match self.all_land(flight).await {
-                Exchange::Settled => {}
-                other => return other,
-            }
+        match self.makes_way(flight, id, is_long).await {
+            Exchange::Settled => {}
+            other => return other,
         }
         flight.ids.extend(duty.id.clone());
         let watched = step.unchanged.is_some() && self.device.facts.capabilities.contains("status");
@@ -250,6 +190,7 @@ impl Session {
             Owes::Answer => None,
             _ => self.conversation.fence(duty.is_call()),
         };
+        let is_longest = frame.len() > MAX_OWED_MESSAGE_BYTES;
         let mut messages = VecDeque::from([(at.clone(), Role::Stimulus, frame, manner(step))]);
         if let Some((method, params)) = fence {
             let frame = self.request_frame(&method, params.as_ref());
@@ -267,18 +208,21 @@ impl Session {
             let before = (beside(at, StepKind::Before), Role::Probe, before, Manner::Plain);
             messages.push_front(before);
         }
-        if matches!(&step.action, Action::Send(outgoing) if opens(outgoing)) {
+        let opens_session = matches!(&step.action, Action::Send(outgoing) if opens(outgoing));
+        if opens_session {
             flight.opened.push(at.clone());
         }
         flight.is_cleared = is_long;
+        flight.is_longest = is_longest;
         for (at, role, frame, manner) in messages {
             match self.puts_up(flight, at, role, frame, manner).await {
                 Exchange::Settled => {}
                 other => return other,
             }
         }
-        // Where a picture is to be sent is told again before the next one.
-        if is_long || is_photo {
+        // Where a picture is to be sent is told again before the next one. Behind an `initialize` clients wait for its answer
+        // (MCP, lifecycle), and there are devices that serve nobody before.
+        if is_photo || opens_session {
             match self.all_land(flight).await {
                 Exchange::Settled => {}
                 other => return other,
@@ -292,10 +236,39 @@ impl Session {
                 other => return other,
             }
         }
+        if is_long && !is_last {
+            match self.all_land(flight).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
         if !step.bind.is_empty() {
             flight.binds.push((at.clone(), &step.bind));
         }
         Exchange::Settled
+    }
+
+    /// Waits until a message may take off: under an id that no other on its way has, and behind few others if it is long.
+    async fn makes_way(
+        &mut self,
+        flight: &mut Flight<'_>,
+        id: Option<&Value>,
+        is_long: bool,
+    ) -> Exchange {
+        if id.is_some_and(|id| flight.ids.contains(id)) {
+            // Whose answer it is, the id alone would not tell.
+            match self.all_land(flight).await {
+                Exchange::Settled => {}
+                other => return other,
+            }
+        }
+        if flight.is_empty() {
+            flight.unmatched = self.received.unmatched;
+        }
+        match is_long && (flight.odd.is_some() || flight.up.len() > BEFORE_LONG) {
+            true => self.all_land(flight).await,
+            false => Exchange::Settled,
+        }
     }
 
     /// Sends the requests of a walk of a list that was walked before: which cursors its pages bring is known, and
@@ -418,6 +391,9 @@ impl Session {
                 Next::Seen(_) => {}
                 Next::Gone => {
                     self.flights.is_lost = true;
+                    // It is the only one, and may be refused so.
+                    self.flights.longest_alone |= flight.is_longest;
+                    self.flights.is_excused |= flight.is_longest;
                     return Exchange::Gone;
                 }
                 Next::Interrupted => return Exchange::Interrupted,

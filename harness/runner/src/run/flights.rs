@@ -38,6 +38,8 @@ pub(super) struct Flights {
     pub(super) odd_alone: bool,
     /// The same for requests with texts as ids, which some devices refuse so.
     pub(super) texts_alone: bool,
+    /// Whether what is longer than any device must take is sent without readings beside it: the connection ended then.
+    pub(super) longest_alone: bool,
     /// Whether what need not be answered, and is expected to be, is sent alone: the device did not answer such.
     pub(super) wanted_alone: bool,
     /// Whether messages of this case may be under way together.

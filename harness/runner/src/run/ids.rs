@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::Role;
 use mcp_hil_core::wire::{Frame, as_integer};
-use mcp_hil_scenario::{Action, Case, Outgoing, Scope, Step};
+use mcp_hil_scenario::{Action, Case, Flat, Outgoing, Scope, Step};
 use serde_json::Value;
 
 use super::exchange::INITIALIZE;
@@ -59,16 +59,34 @@ impl Session {
         false
     }
 
+    /// The ids that a case gives to requests itself.
+    pub(super) fn own_ids(&self, case: &Case) -> Vec<Value> {
+        let mut scope = Scope::new(self.device.facts.variables.clone());
+        scope.set("session", self.connection.session_id.clone().into());
+        let of_row = |flat: Flat<'_>| {
+            let scope = scope.with(&flat.row).ok()?;
+            let steps = match &flat.step.action {
+                Action::Burst(steps) => &steps[..],
+                _ => std::slice::from_ref(flat.step),
+            };
+            Some(steps.iter().filter_map(|step| self.own_id(step, &scope)).collect::<Vec<_>>())
+        };
+        case.flatten().into_iter().filter_map(of_row).flatten().collect()
+    }
+
     fn repeats(&self, step: &Step, scope: &Scope) -> bool {
+        self.own_id(step, scope).is_some_and(|id| self.conversation.is_used(&id))
+    }
+
+    fn own_id(&self, step: &Step, scope: &Scope) -> Option<Value> {
         let Action::Send(outgoing) = &step.action else {
-            return false;
+            return None;
         };
         if !has_own_id(outgoing) {
-            return false;
+            return None;
         }
         let frame = self.fill_as(outgoing, scope, self.conversation.next_fresh_id());
-        let id = frame.ok().and_then(|frame| legal_id(&Duty::of(&frame)).cloned());
-        id.is_some_and(|id| self.conversation.is_used(&id))
+        legal_id(&Duty::of(&frame.ok()?)).cloned()
     }
 
     /// Begins another session on the same connection, where the device takes a second `initialize`.

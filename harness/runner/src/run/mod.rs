@@ -16,6 +16,7 @@ mod begin;
 mod bring_up;
 mod bug;
 mod case_run;
+mod company;
 mod compare;
 mod confirm;
 mod driver;

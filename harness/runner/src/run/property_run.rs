@@ -36,7 +36,7 @@ const REMEMBERED_EXCHANGES: usize = 50;
 /// From this time on that a device takes to answer, its properties have as much time as so many answers take one after
 /// the other, and with messages in flight together.
 const SLOW: Duration = Duration::from_millis(30);
-const TRIPS: (u32, u32) = (600, 300);
+const TRIPS: (u32, u32) = (600, 90);
 
 /// Of a device that answers within this time, as a rule, more is asked where it wears nothing out.
 const QUICK: Duration = Duration::from_millis(20);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_hil_core::capability::{Permission, only_reads};
+use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::transcript::Role;
 use mcp_hil_scenario::{Action, Case, Outgoing, Step};
 use serde_json::{Value, json};
@@ -69,7 +70,11 @@ impl Session {
         };
         let differs = |(at, value): &(String, Value)| status.pointer(at) != Some(value);
         let changed = saved.0.iter().filter(|one| one.told.iter().any(differs));
-        for (tool, arguments) in changed.flat_map(|setting| &setting.calls) {
+        let changed: Vec<_> = changed.flat_map(|setting| &setting.calls).collect();
+        if self.called_together(at, &changed).await {
+            return changed.len() as u64;
+        }
+        for (tool, arguments) in changed {
             let params = json!({"name": tool, "arguments": arguments});
             let frame = self.request_frame("tools/call", Some(&params));
             let at: Arc<str> = format!("{at}.{tool}").into();
@@ -80,6 +85,31 @@ impl Session {
             }
         }
         calls
+    }
+
+    /// Makes several calls in flight together, with a device that takes them so. Gives whether all of them were carried
+    /// out.
+    async fn called_together(&mut self, at: &str, calls: &[&(String, Value)]) -> bool {
+        if calls.len() < 2 || calls.len() > self.flights.width() || self.settling.takes_time() {
+            return false;
+        }
+        let (mut frames, mut places) = (Vec::new(), Vec::new());
+        for (tool, arguments) in calls {
+            let params = json!({"name": tool, "arguments": arguments});
+            let at: Arc<str> = format!("{at}.both.{tool}").into();
+            let frame = self.request_frame("tools/call", Some(&params));
+            places.push((at.clone(), Duty::of(&frame)));
+            frames.push((at, frame));
+        }
+        let order = self.sent_in_flight(frames).await;
+        for (at, duty) in &places {
+            self.may_have_stirred(at, duty);
+        }
+        let is_done = |(at, _): &(Arc<str>, Duty)| {
+            let view = self.judge.answer_view(at);
+            view.is_some_and(|view| view.get("outcome") == Some(&"done".into()))
+        };
+        order.is_some_and(|order| order.is_sorted()) && places.iter().all(is_done)
     }
 
     /// What the status tells; nothing from a device that does not tell.

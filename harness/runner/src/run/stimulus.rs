@@ -33,7 +33,9 @@ impl Session {
     pub(super) async fn carry_out(&mut self, case: &Case, dialing: &mut Dialing) -> Exchange {
         let mut scope = Scope::new(self.device.facts.variables.clone());
         let mut flight = Flight::default();
-        for flat in case.flatten() {
+        let steps = case.flatten();
+        let last = steps.len().saturating_sub(1);
+        for (number, flat) in steps.into_iter().enumerate() {
             if flight.brings_for(&flat) {
                 match self.land(&mut flight, &mut scope).await {
                     Exchange::Settled => {}
@@ -44,8 +46,11 @@ impl Session {
             let Ok(mut inner) = scope.with(&flat.row) else {
                 continue;
             };
-            if let Some(message) = self.boards(flat.step, &inner) {
-                match self.take_off(&mut flight, &flat, message).await {
+            // A case ends with a reading of the settings.
+            let is_last = number == last && self.flights.reads_kept;
+            if let Some((company, frame, duty)) = self.boards(flat.step, &inner, is_last) {
+                let message = (company, frame, duty);
+                match self.flies(&mut flight, &flat, &mut scope, (is_last, message)).await {
                     Exchange::Settled => continue,
                     other => return other,
                 }

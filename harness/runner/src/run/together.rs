@@ -81,13 +81,19 @@ impl DutRun<'_, '_> {
         property_case: &PropertyCase<'_>,
         numbers: std::ops::Range<u32>,
     ) -> Vec<Case> {
-        let (mut cases, mut spent) = (Vec::new(), 0);
+        let (mut cases, mut spent, is_quick) = (Vec::new(), 0, self.dialing.is_quick(session));
+        let mut ids = BTreeSet::new();
         let mut ends = Instant::now();
         for number in numbers {
             let (property, context) = (property_case.property, property_case.context);
             let case = Draw::new(property, context, self.plan.seed, number).case();
             // What has ids of its own could not be tried again.
-            if !session.may_fly(&case, false) {
+            if !session.may_fly(&case, is_quick) {
+                break;
+            }
+            // An id is used once in a session.
+            let own = session.own_ids(&case);
+            if !own.iter().all(|id| ids.insert(id.to_string())) && !cases.is_empty() {
                 break;
             }
             spent += 2 * effects(&case);
