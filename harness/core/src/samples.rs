@@ -121,6 +121,15 @@ fn plain(number: f64) -> Value {
     }
 }
 
+/// A text with its letters in other case.
+pub fn other_case(text: &str) -> String {
+    let turned = |c: char| match c.is_ascii_lowercase() {
+        true => c.to_ascii_uppercase(),
+        false => c.to_ascii_lowercase(),
+    };
+    text.chars().map(turned).collect()
+}
+
 fn text(schema: &Value) -> Option<Samples> {
     let listed = schema.get("enum").and_then(Value::as_array);
     let length = lengths(schema).map_or(0, |lengths| lengths.least);
@@ -130,8 +139,9 @@ fn text(schema: &Value) -> Option<Samples> {
     };
     let mut bad = vec![json!(1), json!(null), json!([good]), json!(true)];
     if let Some(listed) = listed {
-        let other = json!("mcp-hil-none");
-        bad.extend((!listed.contains(&other)).then_some(other));
+        let near = good.as_str().map(|good| json!(other_case(good)));
+        let others = [Some(json!("mcp-hil-none")), near].into_iter().flatten();
+        bad.extend(others.filter(|other| !listed.contains(other)));
     }
     Some(Samples::new(good, bad))
 }
@@ -262,5 +272,8 @@ mod tests {
         ] {
             assert!(samples.bad.contains(&bad), "{bad}");
         }
+        let listed = json!({"type": "array", "items": {"type": "string", "enum": ["mo", "tu"]}});
+        let samples = super::samples(&listed).unwrap();
+        assert!(samples.bad.contains(&json!(["mo", "MO"])), "{:?}", samples.bad);
     }
 }

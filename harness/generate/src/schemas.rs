@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use mcp_hil_core::capability::only_reads;
 use mcp_hil_core::catalogue::RequirementId as Id;
+use mcp_hil_core::samples::other_case;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +15,7 @@ use crate::arguments::{
 };
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
-use crate::steps::{call, put_back, request};
+use crate::steps::{call, put_back, raw, request};
 use crate::tool_names::NO_TOOL;
 use crate::{lengths, told};
 use mcp_hil_scenario::{Answer, Step};
@@ -130,6 +132,7 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             ops.extend(good_values(context, tool, argument, (low, high)));
             if !is_step(tool) {
                 ops.extend(bad_values(context, tool, argument, (low, high)));
+                ops.extend(wrapped(context, tool, argument, (low, high)));
             }
         }
         ops.extend(Some(allowed(tool, argument)).filter(|op| !op.is_empty()));
@@ -163,7 +166,20 @@ fn nullary(context: &Context) -> Vec<Op> {
         op.extend(tools.iter().map(known));
         op
     };
-    tools.chunks(AT_ONCE).map(op).collect()
+    // Without an id they are notifications, which nobody answers (JSON-RPC 2.0, section 4.1).
+    let idless = tools.iter().filter(|tool| only_reads(&tool.name)).take(AT_ONCE);
+    let idless: Op = idless.map(|tool| idless_call(&tool.name)).collect();
+    let idless = Some(idless).filter(|op| !op.is_empty());
+    tools.chunks(AT_ONCE).map(op).chain(idless).collect()
+}
+
+/// A call without an id.
+fn idless_call(tool: &str) -> Step {
+    let name = json!(tool);
+    let payload = format!(
+        r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"name":{name},"arguments":{{}}}}}}"#
+    );
+    raw(payload).answer(Id::NotificationsIdLessCall, Answer::None)
 }
 
 /// A required argument under a name that another language would have for it: one of a tool is enough, as they are all
@@ -220,19 +236,14 @@ fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[Strin
             false => message,
         }]
     });
-    let half: String = last.chars().take(last.chars().count() / 2).collect();
-    let turned = |c: char| match c.is_ascii_lowercase() {
-        true => c.to_ascii_uppercase(),
-        false => c.to_ascii_lowercase(),
-    };
-    let foreign = [
-        "mcp-hil".to_owned(),
-        String::new(),
-        format!("{last}mcp-hil"),
-        half,
-        last.chars().map(turned).collect(),
-        format!(" {last} "),
-    ];
+    let mut foreign: Vec<String> = vec!["mcp-hil".to_owned(), String::new()];
+    // A table may be looked up in another way for its first entry, which is often the default; and for those between.
+    let few = |at: usize, most: usize| near(&choices[at]).into_iter().take(most);
+    for text in near(last).into_iter().chain(few(0, 2)).chain(few(choices.len() / 2, 1)) {
+        if !foreign.contains(&text) {
+            foreign.push(text);
+        }
+    }
     let refuse = refuser(context, tool, argument, Id::ArgumentsEnum);
     let foreign = foreign.iter().filter(|text| !choices.contains(text));
     // A string of C ends there.
@@ -241,6 +252,12 @@ fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[Strin
     let cut = call(&tool.name, cut.into()).answer(Id::JsonrpcNulInName, Answer::Refused);
     let foreign = foreign.map(|text| refuse(&json!(text).to_string()));
     good.chain(foreign).chain([vec![cut]]).collect()
+}
+
+/// Texts that are nearly this one: in other case, its first half, with more behind it, between blanks.
+fn near(text: &str) -> [String; 4] {
+    let half = text.chars().take(text.chars().count() / 2).collect();
+    [other_case(text), half, format!("{text}mcp-hil"), format!(" {text} ")]
 }
 
 /// The values of other types that are not tried with the rest: there may be many, so they come when all else is done.
@@ -301,6 +318,25 @@ fn bad_values(
         ops.push(between_readings(context, tool, refused));
     }
     ops
+}
+
+/// Values of which a good one is left in 8 and 16 bits, and in these and 32 bits.
+fn wrapped(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+    (low, high): (i64, i64),
+) -> Vec<Op> {
+    let turns = [1 << 16, 1 << 32].map(|turn| i64::midpoint(low, high).checked_add(turn));
+    let beyond = turns.into_iter().flatten().filter(|value| *value > high);
+    let refused = |value: i64| {
+        let requirement = match i32::try_from(value) {
+            Ok(_) => Id::ArgumentsAboveMaximum,
+            Err(_) => Id::ArgumentsOverflow,
+        };
+        refuser(context, tool, argument, requirement)(&value.to_string())
+    };
+    beyond.map(refused).collect()
 }
 
 /// What is refused, between two readings of a tool that may tell what this one stores, with other values before.

@@ -271,7 +271,7 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
         ),
         (theme, vec![Theme("light"), Theme("mcp-hil"), Theme("dark"), Theme("mcp-hil")]),
         (redials && theme, vec![Theme("dark"), Redial, Theme("light"), Redial]),
-        (theme && lights, vec![lit(40), Theme("light"), lit(60), Theme("dark")]),
+        (theme && lights, vec![lit(40), Theme("light"), lit(60), Theme("dark"), Theme("light")]),
         (lamp && lights, vec![Light(true), lit(40), Light(false), lit(60)]),
         // States, not changes: on twice is on.
         (lamp, vec![Light(true), Light(true), Light(false), Light(false)]),

@@ -33,6 +33,20 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => languages(|language| (language.trim() == "zh-CN").then_some("zh-CN"));
     "enum-begins-alike": "A value that begins like one of an enum is read as that."
         => languages(|language| language.starts_with("zh-CN").then_some("zh-CN"));
+    "enum-first-case-ignored": "The first value of an enum, which is the default, is also accepted in different case."
+        => languages(|language| language.eq_ignore_ascii_case("en-US").then_some("en-US"));
+    "enum-first-shortened": "The first value of an enum may be shortened."
+        => languages(|language| (!language.is_empty() && "en-US".starts_with(language)).then_some("en-US"));
+    "enum-middle-case-ignored": "A value in the middle of an enum is also accepted in different case."
+        => languages(|language| language.eq_ignore_ascii_case("pt-BR").then_some("pt-BR"));
+    "language-refused-and-stored": "A language that is refused is stored, and the status tells it."
+        => languages(|_| None).over(defect().on_answer(|cause, payload, hands| {
+            let language = cause.argument("language").as_str().unwrap_or_default();
+            if cause.tool() == "self.system.set_language" && payload.get("error").is_some() && !language.is_empty() {
+                hands.device.board_mut().language = language.to_string();
+            }
+            Flow::Pass
+        }));
     "enum-ends-at-nul": "A value of an enum ends at U+0000, as a string of C."
         => languages(|language| (language.split('\0').next() == Some("zh-CN")).then_some("zh-CN"));
     "heater-text-taken": "A number as text is taken for the number."

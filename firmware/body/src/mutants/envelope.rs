@@ -173,6 +173,21 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "envelope-custom-executed": "The payload of a `custom` message is executed."
+        => arriving("custom", |envelope, _| {
+            if envelope.contains_key("payload") {
+                set(envelope, "type", "mcp");
+            }
+            Flow::Pass
+        });
+    "envelope-list-deaf-at-start": "Between the start of speech and its first sentence no tools are listed." => {
+        let [speaking, seen] = shared(false);
+        arriving("tts", move |envelope, _| {
+            seen.set(get(envelope, "state") == "start");
+            Flow::Pass
+        })
+        .on_answer(move |cause, _, _| drop_if(speaking.get() && cause.method() == "tools/list"))
+    };
     "envelope-deaf-while-speaking": "Requests that arrive while the device speaks are ignored."
         => while_speaking(|_| true, false);
     "envelope-calls-wait-for-silence":

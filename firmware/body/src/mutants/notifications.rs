@@ -107,6 +107,15 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             Flow::Pass
         });
+    "call-without-id-of-one-tool-answered": "A call without id for the climate is answered with id null." => {
+        defect().on_payload(|payload, hands| {
+            let is_such = get(payload, "params")["name"] == "self.sensor.get_climate";
+            if is_such && !payload.contains_key("id") {
+                hands.send_payload(&result(&Value::Null, text_result("{}")));
+            }
+            drop_if(is_such && !payload.contains_key("id"))
+        })
+    };
     "call-without-id-refused": "A call without id is answered with an error."
         => without_id(
             |method| method == "tools/call",

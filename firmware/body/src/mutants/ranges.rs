@@ -170,6 +170,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 arguments["channel"] = json!(999);
             }
         });
+    "argument-one-tool-16-bits": "Of a channel 16 bits are read."
+        => calls_of(CHANNEL, |arguments| if let Some(channel) = arguments["channel"].as_u64() {
+            arguments["channel"] = json!(channel & 0xffff);
+        });
+    "argument-one-tool-32-bits": "Of the speed of the fan 32 bits are read."
+        => calls_of(SPEED, |arguments| if let Some(speed) = arguments["speed"].as_u64() {
+            arguments["speed"] = json!(speed & 0xffff_ffff);
+        });
     "argument-flat-taken": "A value beside the arguments is taken where they are absent."
         => defect().on_call(|params, _| {
             let value = params.get("brightness").cloned();

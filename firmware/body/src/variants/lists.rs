@@ -44,6 +44,15 @@ pub(super) const VARIANTS: &[Row] = rows! {
     "text-told-trimmed": "A tool tells what it shows, without blanks at its ends."
         => shown(|text| *text = format!("shown: {}", text.trim_start_matches("shown: ").trim()));
     "languages-listed": "The list says which languages there are." => languages(|_| None);
+    "language-told-late": "The status tells the language that was set before it was read last." => {
+        let mut last = None;
+        languages(|_| None).over(tool(STATUS).answer(move |payload| {
+            edit_text(payload, |status| {
+                let set = status["language"].clone();
+                status["language"] = last.replace(set.clone()).unwrap_or(set);
+            });
+        }))
+    };
     "alarm-told": "A tool tells the alarm that another one sets." => alarm(storing([false, false]));
     "alarm-in-steps": "A tool tells the alarm that another one sets, in steps of a quarter of an hour."
         => alarm(|cause, is_done, kept| {

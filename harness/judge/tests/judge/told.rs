@@ -74,3 +74,30 @@ fn a_text_that_was_refused_is_found_in_what_is_told(
     let is_told = findings.iter().any(|one| one.ends_with(" arguments.no-effect"));
     assert_eq!(is_told, found, "{findings:?}");
 }
+
+/// A status, a call that sets the hour to 11 and is refused, and a status; before them one that may have been accepted.
+#[rstest]
+#[case::stored(None, r#"{"alarm":{"hour":11}}"#, true)]
+#[case::stored_deep_inside(None, r#"{"alarms":{"first":{"hour":11}}}"#, true)]
+#[case::left_as_it_was(None, r#"{"alarm":{"hour":7}}"#, false)]
+#[case::a_clock(None, r#"{"clock":{"hour":11}}"#, false)]
+#[case::what_was_accepted_before_shows_late(Some(11), r#"{"alarm":{"hour":11}}"#, false)]
+#[case::another_one_was_accepted_before(Some(9), r#"{"alarm":{"hour":11}}"#, true)]
+fn what_a_refused_call_has_stored_is_found_in_the_status(
+    #[case] accepted: Option<u32>,
+    #[case] told: &str,
+    #[case] found: bool,
+) {
+    const STATUS: &str = "self.get_device_status";
+    let before = accepted.map(|hour| call(1, SET, &format!(r#"{{"hour":{hour}}}"#), Some("true")));
+    let lines = [
+        call(2, STATUS, "{}", Some(&told.replace("11", "7"))),
+        call(3, SET, r#"{"hour":11,"offset":999}"#, None),
+        call(4, STATUS, "{}", Some(told)),
+    ];
+    let lines: Vec<String> = before.into_iter().chain(lines).flatten().collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let findings = Play::new().play(&lines).end();
+    let is_told = findings.iter().any(|one| one.ends_with(" arguments.no-effect"));
+    assert_eq!(is_told, found, "{findings:?}");
+}
