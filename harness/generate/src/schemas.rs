@@ -20,6 +20,9 @@ use crate::tool_names::NO_TOOL;
 use crate::{lengths, told};
 use mcp_hil_scenario::{Answer, Step};
 
+/// How far the bounds of an integer may be apart for all values between them to be tried.
+const FEW: i64 = 7;
+
 /// How many tools are called one after the other.
 const AT_ONCE: usize = 9;
 
@@ -136,6 +139,9 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
             }
         }
         ops.extend(Some(allowed(tool, argument)).filter(|op| !op.is_empty()));
+        if argument.kind == Kind::Boolean {
+            ops.push(both(tool, argument));
+        }
         ops.extend(without(context, tool, argument));
         // One that the tool may convert; the others come last.
         if let Some((requirement, values)) = of_other_types(argument)
@@ -147,6 +153,23 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
     }
     ops.extend(with_defaults(context, tool));
     ops
+}
+
+/// Both values of a boolean.
+fn both(tool: &Tool, argument: &Argument) -> Op {
+    let with = |value: bool| {
+        let mut arguments = others(tool, argument);
+        arguments.insert(argument.name.clone(), value.into());
+        let valid = tool.is_valid(&argument.name, &arguments);
+        let answer = if accepts(tool) { Answer::Result } else { Answer::Any };
+        let message = call(&tool.name, arguments.into());
+        let message = message.answer(Id::ArgumentsBooleanAccepted, answer);
+        match valid && !accepts(tool) {
+            true => message.not_invalid(Id::ArgumentsBooleanAccepted),
+            false => message,
+        }
+    };
+    [true, false].map(with).into()
 }
 
 /// Calls of tools that take nothing, behind one of a tool that nobody knows: what is said of that is not said of them.
@@ -236,7 +259,7 @@ fn of_enum(context: &Context, tool: &Tool, argument: &Argument, choices: &[Strin
             false => message,
         }]
     });
-    let mut foreign: Vec<String> = vec!["mcp-hil".to_owned(), String::new()];
+    let mut foreign: Vec<String> = vec!["mcp-hil \"a\\b\"\n".to_owned(), String::new()];
     // A table may be looked up in another way for its first entry, which is often the default; and for those between.
     let few = |at: usize, most: usize| near(&choices[at]).into_iter().take(most);
     for text in near(last).into_iter().chain(few(0, 2)).chain(few(choices.len() / 2, 1)) {
@@ -286,7 +309,10 @@ fn good_values(
     // Last where a refused value that has an effect would show: away from the bounds.
     let between = shown_at(context, tool).map(|_| i64::midpoint(low, high));
     let mut values = vec![low, high];
-    for value in [Some(0), Some(-1), default, between].into_iter().flatten() {
+    // A table of few entries may lack any of them.
+    let few = high.checked_sub(low).filter(|range| *range <= FEW).map(|_| low..=high);
+    let usual = [Some(0), Some(-1), default, between].into_iter().flatten();
+    for value in few.into_iter().flatten().chain(usual) {
         if (low..=high).contains(&value) && !values.contains(&value) {
             values.push(value);
         }
@@ -394,9 +420,10 @@ fn in_part(context: &Context, tool: &Tool) -> Option<Op> {
 fn without(context: &Context, tool: &Tool, argument: &Argument) -> Vec<Op> {
     let rest = others(tool, argument);
     if argument.required {
-        return std::iter::once(arguments::missing_one(context, tool, rest.clone()))
-            .chain(misplaced(context, tool, argument, &rest))
-            .collect();
+        // Behind a good call: what it sent does not stand in for what is missing.
+        let mut missing = vec![call(&tool.name, arguments::values(tool).into())];
+        missing.extend(arguments::missing_one(context, tool, rest.clone()));
+        return std::iter::once(missing).chain(misplaced(context, tool, argument, &rest)).collect();
     }
     if argument.default.is_some() {
         return Vec::new();

@@ -42,8 +42,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "language-refused-and-stored": "A language that is refused is stored, and the status tells it."
         => languages(|_| None).over(defect().on_answer(|cause, payload, hands| {
             let language = cause.argument("language").as_str().unwrap_or_default();
-            if cause.tool() == "self.system.set_language" && payload.get("error").is_some() && !language.is_empty() {
+            let is_refused = payload.get("error").is_some() || payload["result"]["isError"] == true;
+            if cause.tool() == "self.system.set_language" && is_refused && !language.is_empty() {
                 hands.device.board_mut().language = language.to_string();
+            }
+            Flow::Pass
+        }));
+    "enum-refusal-echoed-raw": "The refusal of a value that an enum does not have repeats it without escaping it."
+        => languages(|_| None).over(defect().on_answer_text(|cause, text, _| {
+            if cause.tool() == "self.system.set_language"
+                && let Some(hostile) = texts_of(cause.params()).find(|text| is_hostile(text))
+            {
+                *text = text.replacen(r#""text":""#, &format!(r#""text":"{hostile}: "#), 1);
             }
             Flow::Pass
         }));

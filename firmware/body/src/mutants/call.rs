@@ -14,6 +14,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 *payload = success(&payload["id"], r#"{"success":false,"error":"no"}"#);
             }
         });
+    "call-mute-refused-and-done": "A mute that is refused, as its arguments are a list, mutes."
+        => defect().on_call(|params, hands| if params["name"] == MUTE && params["arguments"].is_array() {
+            hands.device.board_mut().speaker.muted = true;
+        });
     "call-content-object": "The content of results is one item instead of an array."
         => results(|result| result["content"] = result["content"][0].take());
     "call-content-missing": "Results have a member `text` instead of content."

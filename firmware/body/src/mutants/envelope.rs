@@ -188,6 +188,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         })
         .on_answer(move |cause, _, _| drop_if(speaking.get() && cause.method() == "tools/list"))
     };
+    "envelope-list-deaf-after-stop": "The end of a speech that there was not leaves the device deaf for lists until the next one begins." => {
+        let [deaf, ends, lost] = shared(false);
+        let mut speaks = false;
+        arriving("tts", move |envelope, _| {
+            let state = get(envelope, "state");
+            ends.set(state == "stop" && !speaks);
+            speaks = state == "start" || state != "stop" && speaks;
+            Flow::Pass
+        })
+        .on_answer(move |cause, _, _| drop_if(deaf.get() && cause.method() == "tools/list"))
+        .disconnected(move |_| lost.set(false))
+    };
     "envelope-deaf-while-speaking": "Requests that arrive while the device speaks are ignored."
         => while_speaking(|_| true, false);
     "envelope-calls-wait-for-silence":

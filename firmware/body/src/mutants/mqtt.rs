@@ -168,6 +168,14 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             bytes
         });
+    "mqtt-puback-one-byte": "Messages with QoS 1 are acknowledged with the low byte of their id."
+        => tampered(|_, packet| {
+            let mut bytes = packet.to_vec();
+            if packet[0] >> 4 == PUBACK {
+                bytes[2] = 0;
+            }
+            bytes
+        });
     "mqtt-qos1-ignored": "Messages with QoS 1 are acknowledged but not read."
         => plan(|plan| plan.reads_qos1 = false);
     "mqtt-list-too-large": "Over MQTT the answers to tools/list exceed 8192 bytes."

@@ -50,6 +50,17 @@ pub(super) const MUTANTS: &[Row] = rows! {
         );
     "notification-cancelled-answered": "notifications/cancelled is answered."
         => without_id(|method| method == CANCELLED, acknowledge);
+    "notification-cancelled-done-answered": "notifications/cancelled for a request that was answered is answered." => {
+        let mut done = Vec::new();
+        defect().on_payload(move |payload, hands| {
+            let id = get(payload, "params")["requestId"].clone();
+            if method_of(payload) == CANCELLED && done.contains(&id) {
+                hands.send_payload(&error(&id, -32800, "Cancelled"));
+            }
+            done.extend(payload.get("id").cloned());
+            Flow::Pass
+        })
+    };
     "notification-cancelled-panics": "notifications/cancelled for no request reads a null pointer."
         => without_id(|method| method == CANCELLED, |hands| hands.act(Act::Panic));
     "notification-cancelled-hangs": "notifications/cancelled for no request waits for it forever."

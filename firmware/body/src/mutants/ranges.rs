@@ -178,6 +178,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => calls_of(SPEED, |arguments| if let Some(speed) = arguments["speed"].as_u64() {
             arguments["speed"] = json!(speed & 0xffff_ffff);
         });
+    "argument-missing-remembered": "A channel that is missing is the last one that there was." => {
+        let mut last = json!(null);
+        defect().on_call(move |params, _| {
+            if params["name"] == CHANNEL && params["arguments"].is_object() {
+                match params["arguments"]["channel"].as_u64() {
+                    Some(channel) => last = json!(channel),
+                    None if params["arguments"] == json!({}) => params["arguments"] = json!({"channel": last}),
+                    None => {}
+                }
+            }
+        })
+    };
     "argument-flat-taken": "A value beside the arguments is taken where they are absent."
         => defect().on_call(|params, _| {
             let value = params.get("brightness").cloned();

@@ -91,7 +91,8 @@ impl MqttLink {
             output: BytesMut::new(),
             ready: VecDeque::new(),
             heard: Instant::now(),
-            packet_id: 0,
+            // With two bytes that differ, so that who gives back one of them, or takes one for the other, is seen.
+            packet_id: 0x0200,
             unacknowledged: VecDeque::new(),
             replaced,
             lost: fault.map(|fault| broke(fault.to_owned())),
