@@ -385,13 +385,13 @@ async fn what_brokers_acknowledge_is_acknowledged() {
 #[tokio::test]
 async fn pushed_messages_with_qos_1_are_acknowledged_by_their_ids() {
     let (_endpoint, mut link, mut client) = connected().await;
-    for expected in [1, 2] {
+    for expected in [0x0201, 0x0202] {
         link.send_acknowledged(&text("x")).await.unwrap();
         let (_, packet) = client.message().await;
         assert_eq!((packet.qos, packet.pkid), (QoS::AtLeastOnce, expected));
     }
     // One that was never pushed counts as nothing.
-    for id in [7, 2, 1] {
+    for id in [7, 0x0202, 0x0201] {
         client.send(Packet::PubAck(PubAck::new(id))).await;
     }
     client.send(publish("end", QoS::AtMostOnce, 0)).await;

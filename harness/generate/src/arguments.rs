@@ -575,8 +575,8 @@ fn extra(tool: &Tool) -> BoxedStrategy<Op> {
     ]);
     // Names that mean something to a language, to a device, or to nobody.
     let names =
-        r#"mcpHilOther||__proto__|constructor|name|arguments|id|method|mcp-hil"\"#.split('|');
-    let names = names.map(str::to_owned).collect();
+        ["mcpHilOther", "", "__proto__", "constructor", "name", "arguments", "id", "method"];
+    let names = names.map(str::to_owned).to_vec();
     (values, some_of(names), any::<bool>())
         .prop_map(move |(value, names, first)| {
             let other: Map<String, Value> = names

@@ -33,12 +33,11 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         kinds.push(bad_params().into());
     }
     let known: Vec<&str> = context.names().collect();
-    let nullary = context.tools().iter().filter(|tool| tool.arguments.is_empty());
-    let by_tool: Vec<Vec<String>> = nullary.map(|tool| variants(&tool.name)).collect();
-    // The same variant of each tool, and then the next: few inputs do not come to the end.
-    let most = by_tool.iter().map(Vec::len).max().unwrap_or_default();
-    let near: Vec<&String> = (0..most)
-        .flat_map(|nth| by_tool.iter().filter_map(move |names| names.get(nth)))
+    let near: Vec<String> = context
+        .tools()
+        .iter()
+        .filter(|tool| tool.arguments.is_empty())
+        .flat_map(|tool| variants(&tool.name))
         .filter(|name| !known.contains(&name.as_str()))
         .collect();
     if context.can("nullary") && !near.is_empty() {
@@ -209,35 +208,30 @@ fn variants(name: &str) -> Vec<String> {
 }
 
 /// Good calls, but for the name: it is near that of the tool with the longest name, and near those of two that take
-/// arguments, and of each other one it is one of these. A comparison that ends too early, or begins too late, shows with
-/// long names.
+/// arguments. A comparison that ends too early, or begins too late, shows with long names.
 fn near_the_longest(context: &Context) -> Vec<Step> {
     let fills = |tool: &&Tool| tool.arguments.iter().all(|one| one.kind != context::Kind::Other);
     let mut tools: Vec<&Tool> = context.tools().iter().filter(fills).collect();
     tools.sort_by_key(|tool| std::cmp::Reverse(tool.name.len()));
-    let with_arguments = tools.iter().copied().filter(|tool| !tool.arguments.is_empty());
+    let with_arguments = tools.iter().filter(|tool| !tool.arguments.is_empty());
     let mut chosen: Vec<&Tool> =
-        tools.first().copied().into_iter().chain(with_arguments.clone().take(2)).collect();
+        tools.first().into_iter().chain(with_arguments.take(2)).copied().collect();
     chosen.dedup();
-    let named = |tool: &Tool, name: &str| {
-        call(name, values(tool).into())
-            .answer(Id::CallNameExact, Answer::Refused)
-            .without_effect(Id::CallNameExact)
-            .like("unknown-tool")
-    };
-    let is_free = |name: &String| context.names().all(|known| known != name);
-    let of_chosen = chosen.iter().flat_map(|tool| {
-        near(&tool.name).into_iter().filter(is_free).map(|name| named(tool, &name))
-    });
-    // Of each of the others one that is nearly its own.
-    let others = with_arguments.filter(|tool| !chosen.contains(tool)).enumerate();
-    let of_others = others.filter_map(|(nth, tool)| {
-        let mut names = vec![tool.name.to_uppercase(), format!("{} ", tool.name)];
-        names.extend(swapped(&tool.name));
-        let name = names.swap_remove(nth % names.len());
-        is_free(&name).then(|| named(tool, &name))
-    });
-    of_chosen.chain(of_others).collect()
+    let mut steps = Vec::new();
+    for tool in chosen {
+        let arguments = Value::from(values(tool));
+        for name in near(&tool.name) {
+            if context.names().any(|known| known == name) {
+                continue;
+            }
+            let step = call(&name, arguments.clone())
+                .answer(Id::CallNameExact, Answer::Refused)
+                .without_effect(Id::CallNameExact)
+                .like("unknown-tool");
+            steps.push(step);
+        }
+    }
+    steps
 }
 
 /// A name with its end changed or cut off, and without what it begins with.
