@@ -169,6 +169,25 @@ async fn who_has_the_token_is_let_in() {
     assert!(endpoint.take_refused().is_empty());
 }
 
+/// TCP has no pieces: a modem may hand on single bytes.
+#[tokio::test]
+async fn a_handshake_in_single_bytes_is_a_good_one() {
+    let mut endpoint = endpoint().await;
+    let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                   Device-Id: 02:00:00:00:00:01\r\n\r\n";
+    for byte in request.as_bytes() {
+        stream.write_all(&[*byte]).await.unwrap();
+        sleep(Duration::from_millis(1)).await;
+    }
+    let mut response = [0; 12];
+    stream.read_exact(&mut response).await.unwrap();
+    assert_eq!(&response, b"HTTP/1.1 101");
+    assert_eq!(accept(&mut endpoint).await.handshake().headers["device-id"], "02:00:00:00:00:01");
+}
+
 #[tokio::test]
 async fn a_connection_that_hangs_in_its_handshake_keeps_nobody_waiting() {
     let mut endpoint = endpoint().await;

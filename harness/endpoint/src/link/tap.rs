@@ -37,6 +37,17 @@ const SWITCHES: &[u8] = b"HTTP/1.1 101 ";
 /// Most bytes of an HTTP request that are remembered.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 
+/// How an HTTP request without a body ends.
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+
+/// So many pieces of a request are handed on as they come. The library takes more than twice as many small ones for an
+/// attack, but TCP has no pieces: a modem that sends single bytes is a good device. What comes later waits for the end
+/// of the request.
+const PIECES_AT_ONCE: usize = 32;
+
+/// Longest piece of a request.
+const HEAD_PIECE_BYTES: usize = 1024;
+
 /// What a message was before the tap renamed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -52,10 +63,15 @@ pub(crate) enum Kind {
 pub(crate) struct Head(Arc<Mutex<Vec<u8>>>);
 
 impl Head {
-    fn add(&self, piece: &[u8]) {
+    /// Adds a piece and tells whether nothing has to be waited for behind it: the request ends in it, or the stream
+    /// does, or it is longer than any.
+    fn add(&self, piece: &[u8]) -> bool {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MAX_HEAD_BYTES.saturating_sub(bytes.len());
+        let looked = (bytes.len() + 1).saturating_sub(END_OF_HEAD.len());
         bytes.extend(&piece[..piece.len().min(room)]);
+        let ends = bytes[looked..].windows(END_OF_HEAD.len()).any(|end| end == END_OF_HEAD);
+        ends || piece.is_empty() || bytes.len() == MAX_HEAD_BYTES
     }
 
     /// What has come so far.
@@ -69,6 +85,10 @@ impl Head {
 pub(crate) struct Tap<S> {
     stream: S,
     head: Head,
+    /// How many pieces of it came.
+    head_pieces: usize,
+    /// What of it waits for the rest.
+    waiting: Vec<u8>,
     walker: Option<Walker>,
     pieces: Option<Pieces>,
     /// Whether a response that opens the connection waits for what goes out with it.
@@ -91,6 +111,8 @@ impl<S> Tap<S> {
         Self {
             stream,
             head: Head::default(),
+            head_pieces: 0,
+            waiting: Vec::new(),
             walker: None,
             pieces: None,
             holds: false,
@@ -319,6 +341,29 @@ impl<S: AsyncWrite + Unpin> Tap<S> {
 }
 
 impl<S: AsyncRead + Unpin> Tap<S> {
+    /// Reads of the HTTP request what has come; when it came in many pieces already, all that is missing.
+    fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut bytes = [0; HEAD_PIECE_BYTES];
+            let room = buffer.remaining().saturating_sub(self.waiting.len());
+            let mut piece = ReadBuf::new(&mut bytes[..room.min(HEAD_PIECE_BYTES)]);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut piece))?;
+            self.head_pieces += 1;
+            self.waiting.extend(piece.filled());
+            // A full buffer reads nothing, which ends the loop like the end of the stream.
+            if self.head.add(piece.filled()) || self.head_pieces <= PIECES_AT_ONCE {
+                break;
+            }
+        }
+        buffer.put_slice(&self.waiting);
+        self.waiting.clear();
+        Poll::Ready(Ok(()))
+    }
+
     /// Reads to the end of the stream, for nobody but the tap itself: as much as is there, and never without end.
     pub(crate) fn poll_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
         const MOST_READS: usize = 16;
@@ -343,19 +388,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
         if let Some(error) = self.walker.as_ref().and_then(Walker::refusal) {
             return Poll::Ready(Err(error));
         }
+        let Self { stream, walker: Some(walker), .. } = &mut *self else {
+            return self.poll_head(context, buffer);
+        };
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        if let Some(walker) = &mut self.walker {
-            let good = walker.walk(&mut buffer.filled_mut()[before..]);
-            buffer.set_filled(before + good);
-            // Nothing read would be the end of the stream.
-            if let Some(error) = walker.refusal().filter(|_| good == 0) {
-                return Poll::Ready(Err(error));
-            }
-        } else {
-            self.head.add(&buffer.filled()[before..]);
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        let good = walker.walk(&mut buffer.filled_mut()[before..]);
+        buffer.set_filled(before + good);
+        // Nothing read would be the end of the stream.
+        match walker.refusal().filter(|_| good == 0) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Ready(Ok(())),
         }
-        Poll::Ready(Ok(()))
     }
 }
 
