@@ -34,7 +34,7 @@ pub(crate) fn judge(
     sink: &mut Sink,
 ) {
     controls.begin(&sink.case);
-    let mut judge = Judge { log, controls, sink, skipped: None };
+    let mut judge = Judge { log, controls, sink, skipped: None, was_crowded: false };
     let mut scope = Scope::new(facts.variables.clone());
     for flat in case.flatten() {
         judge.flat(&flat, &mut scope);
@@ -87,6 +87,9 @@ struct Judge<'a> {
     controls: &'a mut Controls,
     sink: &'a mut Sink,
     skipped: Option<(Id, String, String)>,
+    /// Whether one of the messages in flight together was refused because the device had no room: what it should have
+    /// done is not done, which the steps behind it would show.
+    was_crowded: bool,
 }
 
 /// What was expected, and what was received instead.
@@ -102,13 +105,17 @@ impl Judge<'_> {
         };
         match &flat.step.action {
             Action::Burst(steps) => {
+                let mut is_crowded = false;
                 for (index, step) in steps.iter().enumerate() {
                     let at = step::message(&flat.at, index);
-                    match self.has_no_room(&at) {
-                        true => step.expect.iter().for_each(|one| self.sink.held(one.requirement)),
-                        false => self.step(step, &at, &mut inner),
+                    if self.has_no_room(&at) {
+                        is_crowded = true;
+                        self.held(step);
+                    } else {
+                        self.step(step, &at, &mut inner);
                     }
                 }
+                self.was_crowded |= is_crowded;
             }
             Action::Console { pattern } => self.console(flat, pattern, &inner),
             Action::Linger(_) => pace::judge(flat, self.log, self.sink),
@@ -143,6 +150,11 @@ impl Judge<'_> {
         matches!(self.log.reply(at), Reply::Answer(_, payload) if has_no_room(payload))
     }
 
+    /// All that a step expects was tried, and nothing was found.
+    fn held(&mut self, step: &Step) {
+        step.expect.iter().for_each(|expect| self.sink.held(expect.requirement));
+    }
+
     fn step(&mut self, step: &Step, at: &str, scope: &mut Scope) {
         self.sink.step = Some(at.into());
         // Only readings of the status are repeated.
@@ -158,7 +170,7 @@ impl Judge<'_> {
             || step.like.as_deref().is_some_and(|name| self.controls.has_failed(name));
         if shows_nothing {
             // It was tried; that it shows nothing is the control's finding, or lies in what came before.
-            step.expect.iter().for_each(|expect| self.sink.held(expect.requirement));
+            self.held(step);
         } else if !self.refused_by_parser(at, &reply) {
             self.expectations(step, at, &reply, scope);
         }
@@ -186,6 +198,10 @@ impl Judge<'_> {
             let requirement = expect.requirement;
             if self.is_lost(step, at, expect) {
                 self.lost(requirement, at);
+                continue;
+            }
+            if self.was_crowded && !expect.parts.is_empty() {
+                self.sink.held(requirement);
                 continue;
             }
             let judged = match is_unreadable_refusal(expect, reply) {

@@ -58,9 +58,9 @@ pub(crate) fn has_no_room(payload: &Map<String, Value>) -> bool {
     super::answer::is_servers_own(payload) || is_limited(payload) || says_no_room(payload)
 }
 
-/// Whether it says so in words.
+/// Whether it says so in words, which may be those of a tool that will do it later.
 pub(crate) fn says_no_room(payload: &Map<String, Value>) -> bool {
-    refuses_with(payload, &NO_ROOM)
+    refuses_with(payload, &NO_ROOM) || refuses_with(payload, &NOT_NOW)
 }
 
 #[cfg(test)]
@@ -104,6 +104,7 @@ mod tests {
     #[case::of_their_own("-32003", "m", true)]
     #[case::english("-32603", "Busy, try again", true)]
     #[case::chinese("-32603", "设备忙，请稍后重试", true)]
+    #[case::hungarian("-32603", "A készülék foglalt, próbálja később.", true)]
     #[case::another("-32603", "Internal error", false)]
     fn a_device_without_room_says_so(
         #[case] code: &str,
