@@ -74,6 +74,19 @@ pub struct Generated {
     pub failures: Vec<Failure>,
 }
 
+/// Why a case has fewer inputs: its time was over.
+pub const OUT_OF_TIME: &str = "its share of `--max-time` was used up";
+
+/// Why a case has fewer inputs: they would have called more than the budget allows.
+pub const OUT_OF_BUDGET: &str = "inputs beyond `--budget` were left out";
+
+impl Generated {
+    /// Whether inputs were left out that might have shown more.
+    pub fn had_too_little(&self) -> bool {
+        matches!(self.ended.as_deref(), Some(OUT_OF_TIME | OUT_OF_BUDGET))
+    }
+}
+
 /// A place of a message, and the kinds of values that were tried there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::answers::{AnswerReport, Answers};
 use crate::cause::Cause;
 
-pub use crate::case::{CaseReport, Failure, Generated};
+pub use crate::case::{CaseReport, Failure, Generated, OUT_OF_BUDGET, OUT_OF_TIME};
 use crate::shard::Shard;
 
 /// Version of the event stream and of `report.json`. It grows when a member changes its meaning

@@ -18,7 +18,7 @@ use super::dut_run::{CONFIRMATIONS, Confirm, DEAD_CASES, DutRun, STOPPED, micros
 use super::search::StartFrom;
 use super::session::{Exchange, Session};
 use super::settings::{Settings, effects};
-use mcp_hil_record::event::{Event, Generated};
+use mcp_hil_record::event::{Event, Generated, OUT_OF_BUDGET, OUT_OF_TIME};
 
 /// How many failures of one property are enough: what comes then has most likely been seen.
 const MOST_FAILURES: usize = 3;
@@ -213,7 +213,8 @@ impl DutRun<'_, '_> {
         let is_broken = session.bench.trouble.is_some();
         if told.inputs == 0 && !stopped && !is_broken && told.ended.is_some() {
             report.verdict = Verdict::NotApplicable;
-            report.reason = told.ended;
+            report.reason.clone_from(&told.ended);
+            report.generated = Some(told);
             self.case_reports.add(report, self.reporters);
             return;
         }
@@ -263,7 +264,7 @@ impl DutRun<'_, '_> {
         } else if self.silence.dead >= DEAD_CASES {
             Some("the device could not be reached any more".into())
         } else if number > 0 && Instant::now() >= property_case.until {
-            Some("its share of `--max-time` was used up".into())
+            Some(OUT_OF_TIME.into())
         } else {
             None
         }
@@ -279,7 +280,7 @@ impl DutRun<'_, '_> {
         let draw = Draw::new(property_case.property, property_case.context, self.plan.seed, number);
         let case = draw.case();
         if !self.affords(&case) {
-            property_case.told.ended = Some("inputs beyond `--budget` were left out".into());
+            property_case.told.ended = Some(OUT_OF_BUDGET.into());
             return;
         }
         property_case.told.inputs += 1;

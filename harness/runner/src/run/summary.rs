@@ -9,7 +9,8 @@ use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
 
 use super::VerdictPolicy;
-use mcp_hil_record::event::{CaseReport, CoveredBy, Summary, Unanswered};
+
+use mcp_hil_record::event::{CaseReport, CoveredBy, Generated, Summary, Unanswered};
 use mcp_hil_record::names::{BOTH, dut_over};
 
 /// Counts cases and watches over the two closures: every required requirement is exercised, and
@@ -51,7 +52,7 @@ impl<'a> Tally<'a> {
         Self { is_part: true, ..Self::new(policy, false) }
     }
 
-    /// The rest of the run is left out: what it may have shown is not missed.
+    /// A part of the run is left out: what it may have shown is not missed.
     pub(super) fn cut_short(&mut self) {
         (self.whole_suite, self.is_part) = (false, true);
     }
@@ -63,6 +64,10 @@ impl<'a> Tally<'a> {
 
     /// Counts a case.
     pub(super) fn case(&mut self, case: &CaseReport) {
+        // A slow device has no time for all inputs.
+        if case.generated.as_ref().is_some_and(Generated::had_too_little) {
+            self.cut_short();
+        }
         let summary = &mut self.summary;
         let count = match case.verdict {
             Verdict::NotApplicable => {
