@@ -23,9 +23,16 @@ pub(crate) struct Acknowledgements {
     wanted: Vec<u64>,
     /// Whether the next message is marked as one that is sent again.
     is_duplicate: bool,
+    /// Whether a message of this case was longer than a packet should be: an answer may quote it.
+    has_sent_long: bool,
 }
 
 impl Acknowledgements {
+    /// A message goes to the device.
+    pub(crate) fn sent(&mut self, text: &str) {
+        self.has_sent_long |= text.len() > GATEWAY_PACKET_BYTES;
+    }
+
     /// Takes a remark of the link.
     pub(crate) fn note(&mut self, note: &MqttNote, seq: u64, sink: &mut Sink) {
         match note {
@@ -63,6 +70,7 @@ impl Acknowledgements {
             }
             // What the harness says of a picture is as long as that, and is given back.
             MqttNote::LargePacket { .. } if area(&sink.case) == "vision" => {}
+            MqttNote::LargePacket { .. } if self.has_sent_long => {}
             MqttNote::LargePacket { bytes } => {
                 sink.test_once(Id::MqttPacketSize, false, || {
                     evidence(
@@ -88,6 +96,7 @@ impl Acknowledgements {
 
     /// What was not acknowledged by the end of the case is not going to be.
     pub(crate) fn end_case(&mut self, sink: &mut Sink) {
+        self.has_sent_long = false;
         for seq in self.wanted.drain(..) {
             sink.test(Id::MqttPuback, false, || {
                 evidence("PUBACK for a message with QoS 1", "none", seq)

@@ -50,6 +50,7 @@ impl Judge {
         let Frame::Text(text) = frame else { return self.sent_oddly(entry, frame, duty) };
         self.channel.sent(text, self.link.session(), entry.at_us);
         self.link.sent(text);
+        self.mqtt.sent(text);
         if !matches!(duty.owes, Owes::Answer | Owes::Silence(_)) {
             self.refusals.sent(entry.seq, entry.at_us);
         }
