@@ -10,11 +10,12 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use proptest::strategy::Union;
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::context::{Argument, Kind, Tool};
-use crate::parts::mixed;
+use crate::parts::Parts;
 use crate::steps::StepExt as _;
 use crate::steps::{self, as_written, call, object, one_of, put_back, raw_call};
 use crate::tool_names::{SET_BRIGHTNESS, SET_VOLUME};
@@ -25,6 +26,12 @@ pub(crate) type Op = Vec<Step>;
 
 /// Most steps of an input, one that puts the settings back aside.
 pub(crate) const MOST_STEPS: usize = 19;
+
+/// Inputs of a property, unless somebody wants more or fewer.
+const USUAL_INPUTS: usize = 25;
+
+/// Operations of an input, unless there are more kinds than that for each.
+const MOST_OPS: usize = 7;
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     // With few draws the order matters: first what shows in the status, then an argument of each type,
@@ -44,13 +51,13 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         };
         shown_at(context, tool).is_none() && !types.insert((kind, argument.required))
     });
-    let kinds = arguments
+    let kinds: Vec<BoxedStrategy<Op>> = arguments
         .iter()
         .flat_map(|(tool, argument)| of_argument(context, tool, argument))
         .collect();
     let touches = context.has_volume();
     let back = put_back(context);
-    mixed(number, kinds, 6)
+    dealt(number, &kinds)
         .prop_map(move |ops: Vec<Op>| {
             let mut steps = Op::new();
             for op in ops {
@@ -64,6 +71,21 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
             steps
         })
         .boxed()
+}
+
+/// Some of the kinds, so that a usual number of inputs has each of them once, and a few by chance.
+fn dealt(number: u32, kinds: &[BoxedStrategy<Op>]) -> BoxedStrategy<Vec<Op>> {
+    if kinds.is_empty() {
+        return Just(Vec::new()).boxed();
+    }
+    let number = number as usize;
+    let own = kinds.iter().skip(number % USUAL_INPUTS).step_by(USUAL_INPUTS);
+    let mut firsts: Vec<_> = own.cloned().collect();
+    if firsts.is_empty() {
+        firsts.push(kinds[number % kinds.len()].clone());
+    }
+    let more = MOST_OPS.saturating_sub(firsts.len());
+    Parts { firsts, others: Union::new(kinds.to_vec()).boxed(), more }.boxed()
 }
 
 /// What can be tried with one argument of a tool.
@@ -155,6 +177,15 @@ pub(crate) fn shown_at(context: &Context, tool: &Tool) -> Option<&'static str> {
     }
 }
 
+/// Where the status shows what an argument of a tool has set: set_volume may have one more, such as a time to fade.
+pub(crate) fn shown_by(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+) -> Option<&'static str> {
+    shown_at(context, tool).filter(|at| at.rsplit('/').next() == Some(&argument.name))
+}
+
 /// Good values for all required arguments but one.
 pub(crate) fn others(tool: &Tool, but: &Argument) -> Map<String, Value> {
     let required = tool.arguments.iter().filter(|one| one.required && one.name != but.name);
@@ -189,7 +220,7 @@ pub(crate) fn good_integer(
     (low, high): (i64, i64),
 ) -> impl Fn(i64) -> Op + Clone + 'static {
     let (tool, rest, name) = (tool.clone(), others(tool, argument), argument.name.clone());
-    let (before, at) = (middle(context, &tool), shown_at(context, &tool));
+    let (before, at) = (middle(context, &tool), shown_by(context, &tool, argument));
     let ranged = context.can("integer");
     move |value: i64| {
         // Where a step ends at a bound, refusing it is as good.
@@ -198,7 +229,7 @@ pub(crate) fn good_integer(
             _ if !ranged => Id::CallSuccess,
             _ if value == low => Id::ArgumentsMinimum,
             _ if value == high => Id::ArgumentsMaximum,
-            _ if tool.name == SET_VOLUME => Id::VolumeSet,
+            _ if tool.name == SET_VOLUME && at.is_some() => Id::VolumeSet,
             _ => Id::CallSuccess,
         };
         let mut arguments = rest.clone();
@@ -252,7 +283,7 @@ fn good_integers(
         at([low, low.saturating_add(1)]).boxed(),
         at([high.saturating_sub(1), high]).boxed(),
     ];
-    if !powers.is_empty() && shown_at(context, tool).is_some() {
+    if !powers.is_empty() && shown_by(context, tool, argument).is_some() {
         kinds.push(few(powers).boxed());
         kinds.extend(whole(context, tool, argument, low, high));
     }
@@ -280,7 +311,7 @@ fn whole(
     low: i64,
     high: i64,
 ) -> Option<BoxedStrategy<Op>> {
-    let at = shown_at(context, tool)?;
+    let at = shown_by(context, tool, argument)?;
     let (first, second) = (low.saturating_add(30), low.saturating_add(50));
     if second > high || !accepts(tool) {
         return None;

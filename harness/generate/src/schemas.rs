@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::{
     self, MOST_STEPS, Op, accepts, good_integer, is_step, middle, of_other_types, others, refuser,
-    shown_at, some_of,
+    shown_at, shown_by, some_of,
 };
 use crate::context::{Argument, Context, Kind, Tool};
 use crate::steps::StepExt as _;
@@ -307,7 +307,7 @@ fn good_values(
 ) -> Vec<Op> {
     let default = argument.default.as_ref().and_then(mcp_hil_core::wire::as_integer);
     // Last where a refused value that has an effect would show: away from the bounds.
-    let between = shown_at(context, tool).map(|_| i64::midpoint(low, high));
+    let between = shown_by(context, tool, argument).map(|_| i64::midpoint(low, high));
     let mut values = vec![low, high];
     // A table of few entries may lack any of them.
     let few = high.checked_sub(low).filter(|range| *range <= FEW).map(|_| low..=high);

@@ -8,6 +8,13 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_REQUEST: i32 = -32600;
 
 pub(super) const VARIANTS: &[Row] = rows! {
+    "volume-zero-muted": "The status calls a level of 0 muted."
+        => tool(STATUS).answer(|payload| edit_text(payload, |status| {
+            let speaker = &mut status["audio_speaker"];
+            if speaker["volume"] == 0 {
+                speaker["muted"] = json!(true);
+            }
+        }));
     "climate-structured": "The climate is told beside the text, as the list says."
         => structured_climate(json!({"celsius": 21.5}));
     "unknown-tool-32601": "An unknown tool gets the code -32601, as the MCP flow shows."

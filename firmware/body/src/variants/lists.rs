@@ -178,6 +178,21 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 && value.as_i64().is_some_and(|brightness| !(1..=90).contains(&brightness));
             Some(if is_refused { json!("not 1 to 90") } else { value })
         });
+    "volume-fades": "set_volume takes the time that the change takes, too."
+        => tools(|tool| if tool["name"] == SET {
+            let time = json!({"type": "integer", "minimum": 0, "maximum": 5000, "default": 0});
+            tool["inputSchema"]["properties"]["fade_ms"] = time;
+        })
+        .on_call(|params, _| {
+            let is_set = params["name"] == SET;
+            let arguments = params.get_mut("arguments").and_then(Value::as_object_mut);
+            if let Some(arguments) = arguments.filter(|_| is_set)
+                && let Some(time) = arguments.remove("fade_ms")
+                && !time.as_i64().is_some_and(|time| (0..=5000).contains(&time))
+            {
+                arguments.insert("volume".to_string(), json!("no such time"));
+            }
+        });
     "levels-in-fives": "Volume and brightness take multiples of five, and the schema says so."
         => tools(|tool| for level in ["volume", "brightness"] {
             let at = format!("/inputSchema/properties/{level}");
