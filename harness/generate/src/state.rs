@@ -193,9 +193,9 @@ pub(super) fn missing(context: &Context) -> Vec<&'static str> {
     let parts = [
         (can_step(context), "volume steps"),
         (can_mute(context), "mute"),
-        (context.can("redial"), "new connections"),
+        (context.can("reconnect"), "new connections"),
         // Without new connections nothing restarts, either; that is told already.
-        (context.can_restart() || !context.can("redial"), "restarts by command"),
+        (context.can_restart() || !context.can("reconnect"), "restarts by command"),
     ];
     let missing = parts.into_iter().filter(|(there, _)| !there);
     let missing = missing.map(|(_, name)| name);
@@ -237,12 +237,12 @@ fn can_mute(context: &Context) -> bool {
 /// Commands of which the second must leave alone what the first has set, and the same over a new
 /// connection.
 fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
-    use Command::{Light, Mute, Reboot, Redial, Set, Theme, Unmute, Up};
+    use Command::{Light, Mute, Reboot, Reconnect, Set, Theme, Unmute, Up};
     let Others { brightness: lights, theme, lamp, .. } = Others::of(context);
     let lamp = lamp.is_some();
     let (darkest, brightest) = brightnesses(context);
     let lit = |to: i64| Command::Brightness(to.clamp(darkest, brightest));
-    let redials = context.can("redial");
+    let reconnects = context.can("reconnect");
     let out_of_range = || {
         let message = call(SET_VOLUME, json!({"volume": 101}))
             .answer(Id::VolumeOutOfRange, Answer::Refused)
@@ -261,22 +261,22 @@ fn pairs(context: &Context, mutes: bool) -> Vec<Vec<Command>> {
         (mutes, vec![Set(30), Mute, out_of_range(), Unmute]),
         (mutes && lights, vec![Set(60), Mute, lit(20), Unmute]),
         (lights, vec![Set(97), lit(0), Set(0), lit(100)]),
-        (redials && mutes, vec![Set(35), Mute, Redial, Unmute]),
-        (redials && lights, vec![lit(33), Redial]),
-        (redials, vec![Set(0), Redial, Set(100), Redial]),
+        (reconnects && mutes, vec![Set(35), Mute, Reconnect, Unmute]),
+        (reconnects && lights, vec![lit(33), Reconnect]),
+        (reconnects, vec![Set(0), Reconnect, Set(100), Reconnect]),
         // What survives is nobody's promise; that all works as before is.
         (
             context.can_restart() && context.can("volume.step") && context.callable(UP),
             vec![Set(40), Reboot, Set(60), Up(Some(10))],
         ),
         (theme, vec![Theme("light"), Theme("mcp-hil"), Theme("dark"), Theme("mcp-hil")]),
-        (redials && theme, vec![Theme("dark"), Redial, Theme("light"), Redial]),
+        (reconnects && theme, vec![Theme("dark"), Reconnect, Theme("light"), Reconnect]),
         (theme && lights, vec![lit(40), Theme("light"), lit(60), Theme("dark"), Theme("light")]),
         (lamp && lights, vec![Light(true), lit(40), Light(false), lit(60)]),
         // States, not changes: on twice is on.
         (lamp, vec![Light(true), Light(true), Light(false), Light(false)]),
         (lamp, vec![Light(true), out_of_range(), Light(false), unknown()]),
-        (redials && lamp, vec![Light(true), Redial, Light(false), Redial]),
+        (reconnects && lamp, vec![Light(true), Reconnect, Light(false), Reconnect]),
     ];
     let able = all.into_iter().filter(|(able, _)| *able);
     able.map(|(_, commands)| commands).collect()
@@ -392,7 +392,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             steps.push(call(&tool, json!({})).answer(Id::CallSuccess, Answer::Result));
             read(level, steps)
         }
-        Command::Redial => {
+        Command::Reconnect => {
             steps.push(Step::of(Action::Disconnect {
                 after: Vec::new(),
                 inside: false,
@@ -531,7 +531,11 @@ fn silent() -> Value {
 fn read(level: Level, steps: &mut Vec<Step>) -> Level {
     match level {
         Level::Known(at, requirement) => {
-            let shown = json!({"volume": at, "muted": {"$not": true}});
+            // A status may well call a level of 0 muted.
+            let shown = match at {
+                0 => json!({"volume": 0}),
+                at => json!({"volume": at, "muted": {"$not": true}}),
+            };
             steps.push(steps::status().shows(requirement, "/json/audio_speaker", shown));
         }
         Level::Muted(_, times) => {
