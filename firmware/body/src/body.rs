@@ -10,9 +10,9 @@ use crate::hooks::{Act, Flow, Hands, Inbound, Outbound, Request};
 use crate::platform::{ConnectPlan, Dial, Event, Frame, Platform, Publication};
 
 /// Milliseconds between two attempts to dial.
-const REDIAL_PAUSE_MS: u64 = 100;
+const RECONNECT_PAUSE_MS: u64 = 100;
 /// For how many milliseconds the device dials before it gives up.
-const REDIAL_LIMIT_MS: u64 = 3_000;
+const RECONNECT_LIMIT_MS: u64 = 3_000;
 /// For how many milliseconds a read may last when nothing is due at all.
 const IDLE_MS: u64 = 1_000;
 /// From a crash at boot to the next boot.
@@ -126,10 +126,10 @@ impl<P: Platform> Body<P> {
         self.activated_at = begin;
         while !self.device.is_configured() {
             let waited = self.now().saturating_sub(begin.max(self.activated_at));
-            if waited >= REDIAL_LIMIT_MS {
+            if waited >= RECONNECT_LIMIT_MS {
                 return false;
             }
-            let patience = self.patience().min(REDIAL_LIMIT_MS - waited);
+            let patience = self.patience().min(RECONNECT_LIMIT_MS - waited);
             self.platform.pause(patience);
             self.run_due();
         }
@@ -235,11 +235,11 @@ impl<P: Platform> Body<P> {
     /// Dials until it is connected; false when nobody listens.
     fn dial(&mut self) -> bool {
         let begin = self.now();
-        while self.now().saturating_sub(begin) < REDIAL_LIMIT_MS {
+        while self.now().saturating_sub(begin) < RECONNECT_LIMIT_MS {
             if self.try_to_dial() {
                 return true;
             }
-            self.platform.pause(REDIAL_PAUSE_MS);
+            self.platform.pause(RECONNECT_PAUSE_MS);
         }
         false
     }
@@ -325,7 +325,7 @@ impl<P: Platform> Body<P> {
         let hurries = self.life == Life::Eager;
         if hurries && (!was_greeted || self.device.identity().transport == Transport::Mqtt) {
             // A server that hangs up on everybody is not helped by a storm of connections.
-            self.platform.pause(REDIAL_PAUSE_MS);
+            self.platform.pause(RECONNECT_PAUSE_MS);
         }
     }
 

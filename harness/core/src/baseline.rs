@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::catalogue::is_liveness;
+use crate::catalogue::{RequirementId, is_liveness};
 use crate::problem::Problem;
 use crate::schema;
 use crate::transport::Transport;
@@ -178,7 +178,7 @@ impl Baseline {
     pub fn excuses(&self, requirement: &str, today: &str, firmware: Option<&str>) -> bool {
         self.known.iter().any(|known| {
             known.unexercised
-                && known.requirement.as_deref() == Some(requirement)
+                && known.names(requirement)
                 && !known.is_expired(today)
                 && known.is_for(firmware)
         })
@@ -219,7 +219,7 @@ impl Known {
     /// Whether the entry is about a requirement, by its slug, by its area or by naming none.
     pub fn names(&self, requirement: &str) -> bool {
         let wide = match self.requirement.as_deref() {
-            Some(slug) if slug == requirement => return true,
+            Some(slug) if RequirementId::todays(slug) == requirement => return true,
             Some(area) => area.ends_with('.') && requirement.starts_with(area),
             None => true,
         };

@@ -87,7 +87,7 @@ pub const ALL: [&str; 59] = [
     "console.boot",
     "console.mcp",
     "console.tools",
-    "redial",
+    "reconnect",
     "notifications",
     "reinitialize",
     "token",
@@ -186,7 +186,7 @@ pub struct Surface {
     /// Whether it shows `MCP: Add tool:` lines.
     pub console_tools: bool,
     /// Whether the device can be made to connect again.
-    pub redial: bool,
+    pub reconnect: bool,
 }
 
 /// Variables with the tools that change a setting, and the capability that they need. Scenarios use them where a
@@ -241,7 +241,7 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
         ("console", surface.console),
         ("console.mcp", surface.console_mcp),
         ("console.tools", surface.console_tools),
-        ("redial", surface.redial),
+        ("reconnect", surface.reconnect),
     ];
     for (capability, _) in claims.iter().filter(|(_, claimed)| *claimed) {
         facts.capabilities.insert((*capability).to_owned());

@@ -174,14 +174,14 @@ impl Catalogue {
         Ok(Self { all, rules })
     }
 
-    /// A requirement by its slug, in force or not.
+    /// A requirement by its slug, which may be an old one, in force or not.
     pub fn get(&self, slug: &str) -> Option<&Requirement> {
-        self.all.get(slug)
+        self.all.get(RequirementId::todays(slug))
     }
 
     /// The requirement of a slug, if this catalogue has it.
     pub fn id(&self, slug: &str) -> Option<RequirementId> {
-        RequirementId::of(slug).filter(|_| self.all.contains_key(slug))
+        RequirementId::of(slug).filter(|id| self.all.contains_key(id.slug()))
     }
 
     /// A requirement by its slug, when it is in force.

@@ -18,7 +18,7 @@ pub(crate) enum Command {
     /// Switches the light on or off.
     Light(bool),
     /// The device has to connect again.
-    Redial,
+    Reconnect,
     /// Restarts the device.
     Reboot,
     /// A step of 0, or beyond 100: up or down by this many.

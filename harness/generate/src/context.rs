@@ -103,7 +103,7 @@ impl Context {
 
     /// Whether the device may be told to restart, and dials again by itself then.
     pub(crate) fn can_restart(&self) -> bool {
-        self.restarts && self.can("redial")
+        self.restarts && self.can("reconnect")
     }
 
     /// Whether the device has a capability.

@@ -74,7 +74,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
     let others = (Union::new(classes), Union::new(ways)).boxed();
     // Some inputs send their requests again in another session, until that turns out not to matter.
     let again = proptest::bool::weighted(match number % 4 {
-        3 if context.can("redial") => 0.9999,
+        3 if context.can("reconnect") => 0.9999,
         _ => 0.0001,
     });
     let parts = Parts { firsts, others, more: 5 };

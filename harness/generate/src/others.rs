@@ -84,7 +84,7 @@ impl Others {
         };
         // A command of one setting leaves the others as they are.
         let slug = match command {
-            Command::Redial => Id::SessionStateKept,
+            Command::Reconnect => Id::SessionStateKept,
             _ => Id::StatusKept,
         };
         let rebooted = matches!(command, Command::Reboot);
@@ -116,13 +116,13 @@ impl Others {
         if !screen.is_empty() {
             reading = reading.shows_as_bound(slug, "/json/screen", screen.into());
         }
-        let redialled = matches!(command, Command::Redial);
-        if self.theme && (redialled || rebooted || matches!(command, Command::Theme(_))) {
+        let reconnected = matches!(command, Command::Reconnect);
+        if self.theme && (reconnected || rebooted || matches!(command, Command::Theme(_))) {
             self.bind_theme(&mut reading);
         }
         steps.push(reading);
         self.follow_light(command, slug, steps);
-        if redialled {
+        if reconnected {
             // That settings survive is a SHOULD: what follows must not be charged as a MUST.
             self.shown = false;
             self.lit = false;
@@ -163,7 +163,7 @@ impl Others {
                 reading.bind.insert(format!("light{}", self.lights), "/text".into());
                 steps.push(reading);
             }
-            Command::Redial | Command::Brightness(_) | Command::Theme(_) if self.lit => {
+            Command::Reconnect | Command::Brightness(_) | Command::Theme(_) if self.lit => {
                 steps.push(reading.shows(slug, "/text", named(self.lights).into()));
             }
             Command::Refused(..) | Command::Nameless(..) if self.lit => {

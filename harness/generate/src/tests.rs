@@ -61,10 +61,10 @@ fn context(trust: Trust) -> Context {
 
 /// The same with a theme, a light, and a device that dials again.
 fn more_ground(trust: Trust) -> Context {
-    ground_to_redial(&permission(trust))
+    context_that_reconnects(&permission(trust))
 }
 
-fn ground_to_redial(permission: &Permission) -> Context {
+fn context_that_reconnects(permission: &Permission) -> Context {
     let mut tools = tools();
     for name in ["turn_on", "turn_off", "get_state"] {
         tools.push(tool(&format!("self.lamp.{name}"), json!({}), &[]));
@@ -75,7 +75,7 @@ fn ground_to_redial(permission: &Permission) -> Context {
         all_tools: tools.clone(),
         status: Some(json!({"audio_speaker": {"volume": 70}, "screen": screen})),
         first_cursor: Some("self.audio_speaker.mute".into()),
-        redial: true,
+        reconnect: true,
         ..Surface::default()
     };
     let mut facts = discover(&surface, permission);
@@ -537,7 +537,7 @@ fn a_device_whose_restart_is_denied_is_never_told_to_restart() {
             deny: deny.iter().map(|name| (*name).to_owned()).collect(),
             ..Permission::default()
         };
-        let context = ground_to_redial(&permission);
+        let context = context_that_reconnects(&permission);
         let property = Property::named("properties/state").unwrap();
         let cases = (0..200).map(|number| Draw::new(property, &context, 1, number).case());
         cases.filter(Case::restarts).count()

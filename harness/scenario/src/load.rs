@@ -52,15 +52,20 @@ impl Case {
             id: id.into(),
             title: raw.title,
             file: file.to_owned(),
-            needs: raw.needs.into_iter().map(|need| need.value).collect(),
+            needs: raw.needs.iter().map(|need| today(&need.value).to_owned()).collect(),
             fresh: raw.fresh,
             steps,
         })
     }
 }
 
+/// The name that a capability has today.
+fn today(need: &str) -> &str {
+    if need == "redial" { "reconnect" } else { need }
+}
+
 fn needs(needs: &[Spanned<String>]) -> Result<(), Wrong> {
-    let unknown = |need: &&Spanned<String>| !capability::ALL.contains(&need.value.as_str());
+    let unknown = |need: &&Spanned<String>| !capability::ALL.contains(&today(&need.value));
     match needs.iter().enumerate().find(|(_, need)| unknown(need)) {
         None => Ok(()),
         Some((at, need)) => {
@@ -365,6 +370,12 @@ rules = ["xiaozhi"]
         let lines = ["0", "1#0", "1#1.0", "1#1.0.fence", "7", "x"].map(|at| case.line_of(at));
         assert_eq!(lines, [Some(3), Some(4), Some(6), Some(6), None, None]);
         assert_eq!(case.requirements(), [Id::IdsZero]);
+    }
+
+    #[test]
+    fn a_capability_may_have_its_old_name() {
+        let case = load("title: t\nneeds: [redial]\nsteps:\n  - request: {method: ping}\n");
+        assert_eq!(case.unwrap().needs, ["reconnect"]);
     }
 
     #[rstest]

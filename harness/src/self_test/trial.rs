@@ -36,7 +36,7 @@ const LONGEST_INPUT: Duration = Duration::from_millis(100);
 const MUTANT_DEADLINE: &str = "1";
 
 /// Seconds that a mutant gets to connect again over MQTT, which stock devices may take a minute for.
-const MUTANT_REDIAL: &str = "2";
+const MUTANT_RECONNECT: &str = "2";
 
 /// Cases that give a comparison of transports something to compare.
 const COMPARED: [&str; 3] = ["arguments/missing", "vision/before", "properties/methods"];
@@ -445,7 +445,7 @@ impl Trial {
         }
         if self.is_mutant {
             command.args(["--deadline", MUTANT_DEADLINE]);
-            command.args(["--reconnect-deadline", MUTANT_REDIAL]);
+            command.args(["--reconnect-deadline", MUTANT_RECONNECT]);
         } else {
             // All inputs count, however busy the machine is.
             let seconds = longest.as_secs();

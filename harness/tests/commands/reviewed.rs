@@ -403,8 +403,8 @@ fn a_capability_that_is_gained_is_told_and_fails_where_nobody_looks() {
 fn what_a_part_of_the_suite_did_not_look_for_is_not_lost() {
     let place = place("native");
     let text = place.read(CAPABILITIES);
-    assert!(text.contains("\nredial\n"), "{text}");
-    let mutant = ["--mutant", "session-no-redial", "--snapshots", "check"];
+    assert!(text.contains("\nreconnect\n"), "{text}");
+    let mutant = ["--mutant", "session-no-reconnect", "--snapshots", "check"];
     for part in [&["--only", "ids/"][..], &["--shard", "1/40"]] {
         let done = all(&place, &[&mutant[..], part].concat()).end();
         assert!(!done.stdout.contains("[ device ]"), "{done}");

@@ -41,7 +41,7 @@ fn firmware_is_built_once_and_judged_as_what_it_is() {
     assert_eq!(build(), build(), "nothing has changed");
 
     let dut = format!("host:{MINI}");
-    let only = ["--only", "list/", "--only", "volume/", "--only", "session/redial"];
+    let only = ["--only", "list/", "--only", "volume/", "--only", "session/reconnect"];
     let done = place.hil(["run", "--dut", &dut, "--linger", "0"].iter().chain(&only));
     done.env("CARGO_TARGET_DIR", builds())
         .end()

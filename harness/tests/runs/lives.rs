@@ -46,7 +46,7 @@ fn a_channel_that_is_opened_once_is_closed_before_anything_else_ends_the_connect
     place.hil(run.iter().chain(&only)).end().exits(0);
     let report = place.report();
     assert_eq!(case(&report, "channel/goodbye")["verdict"], "pass");
-    assert_eq!(case(&report, "session/redial")["verdict"], "pass");
+    assert_eq!(case(&report, "session/reconnect")["verdict"], "pass");
 }
 
 #[test]

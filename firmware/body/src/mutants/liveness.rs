@@ -49,7 +49,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => heartbeat(|text, leaked, _| {
             leaked + if text.contains(r#"{\"audio_speaker"#) { 32 } else { 0 }
         });
-    "reset-at-redial": "The device restarts whenever its connection is lost."
+    "reset-at-reconnect": "The device restarts whenever its connection is lost."
         => defect().disconnected(|hands| hands.act(Act::Restart));
     "watchdog-reset":
         "The device turns interrupts off at the thirtieth request, and a watchdog resets it."

@@ -24,6 +24,7 @@ mod list_pages;
 pub(crate) mod liveness;
 mod mqtt;
 mod notifications;
+mod other_ways;
 mod ranges;
 mod rare_requests;
 mod rare_states;
@@ -54,14 +55,17 @@ const AREAS: &[Area] = &[
     ("call", call::MUTANTS),
     ("channel", channel::MUTANTS),
     ("envelope", envelope::MUTANTS),
+    ("envelope", other_ways::ENVELOPE),
     ("errors", errors::MUTANTS),
     ("errors", rare_requests::NAMES),
     ("errors", cuts::ERRORS),
     ("errors", identity::ERRORS),
+    ("errors", other_ways::METHODS),
     ("hello", hello::MUTANTS),
     ("hello", identity::HELLO),
     ("ids", ids::MUTANTS),
     ("ids", rare_values::IDS),
+    ("ids", other_ways::IDS),
     ("initialize", initialize::MUTANTS),
     ("initialize", identity::INITIALIZE),
     ("jsonrpc", jsonrpc::MUTANTS),
@@ -69,6 +73,7 @@ const AREAS: &[Area] = &[
     ("jsonrpc", rare_requests::COMPANY),
     ("jsonrpc", rare_requests::REWRITTEN),
     ("jsonrpc", identity::JSONRPC),
+    ("jsonrpc", other_ways::JSONRPC),
     ("list", list::MUTANTS),
     ("list", list_pages::MUTANTS),
     ("list", rare_requests::LIST),
@@ -78,6 +83,7 @@ const AREAS: &[Area] = &[
     ("liveness", time::MUTANTS),
     ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
+    ("notifications", other_ways::NOTIFICATIONS),
     ("robustness", robustness::MUTANTS),
     ("robustness", framing::MUTANTS),
     ("robustness", rare_values::STRINGS),
@@ -94,6 +100,7 @@ const AREAS: &[Area] = &[
     ("volume", volume::MUTANTS),
     ("volume", volume_states::MUTANTS),
     ("volume", rare_states::MUTANTS),
+    ("volume", other_ways::VOLUME),
 ];
 
 /// Every mutant, sorted by area.

@@ -23,7 +23,7 @@ pub(super) const MUTANTS: &[Row] = rows! {
             envelope["session_id"] = json!("");
         })
     };
-    "session-no-redial": "When the connection is lost the device goes to sleep forever."
+    "session-no-reconnect": "When the connection is lost the device goes to sleep forever."
         => defect().disconnected(|hands| {
             hands.act(Act::Print("I (0) PowerSaveTimer: Enabling sleep mode".into()));
             hands.act(Act::Exit);
@@ -115,10 +115,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
             })
             .wake(move |hands| due.take().iter().for_each(|answer| hands.send_payload(answer)))
     };
-    "session-redial-late":
+    "session-reconnect-late":
         "When the connection is lost the device waits half a minute before it reconnects."
         => defect().disconnected(|hands| hands.act(Act::Pause(30_000)));
-    "session-storm-after-redial":
+    "session-storm-after-reconnect":
         "After a new connection the device reports every state that it was ever in, 6000 of them." => {
         let [again, is_again] = shared(false);
         defect()

@@ -4,6 +4,9 @@ use std::fmt::{self, Display, Formatter};
 
 include!(concat!(env!("OUT_DIR"), "/requirement_id.rs"));
 
+/// Slugs that have another name today, which people's files may still have.
+const OLD_NAMES: [(&str, RequirementId); 1] = [("session.redial", RequirementId::SessionReconnect)];
+
 impl RequirementId {
     /// All requirements, in the order of their slugs.
     pub const ALL: &'static [Self] = &ALL;
@@ -23,10 +26,20 @@ impl RequirementId {
         is_liveness(self.slug())
     }
 
-    /// The requirement of a slug, if there is one.
+    /// The slug that a requirement has today, for one that may be an old one or of nothing that this program knows.
+    pub fn todays(slug: &str) -> &str {
+        match Self::of(slug) {
+            Some(id) => id.slug(),
+            None => slug,
+        }
+    }
+
+    /// The requirement of a slug, which may be an old one, if there is one.
     pub fn of(slug: &str) -> Option<Self> {
-        let at = SLUGS.binary_search(&slug).ok()?;
-        Some(ALL[at])
+        match SLUGS.binary_search(&slug) {
+            Ok(at) => Some(ALL[at]),
+            Err(_) => OLD_NAMES.iter().find(|(old, _)| *old == slug).map(|(_, id)| *id),
+        }
     }
 }
 
@@ -53,5 +66,6 @@ mod tests {
         }
         assert_eq!(RequirementId::IdsEcho.slug(), "ids.echo");
         assert_eq!(RequirementId::of("ids.ecko"), None);
+        assert_eq!(RequirementId::of("session.redial"), Some(RequirementId::SessionReconnect));
     }
 }

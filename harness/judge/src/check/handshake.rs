@@ -137,7 +137,7 @@ impl LinkState {
     /// device over WebSocket, and promise it over MQTT.
     pub(crate) fn reconnects(&self) -> Id {
         match self.transport {
-            Transport::WebSocket => Id::SessionRedial,
+            Transport::WebSocket => Id::SessionReconnect,
             Transport::Mqtt => Id::MqttReconnect,
         }
     }

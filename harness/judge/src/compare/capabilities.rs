@@ -46,7 +46,7 @@ const OF_THE_START: [&str; 5] =
     ["bootstrap", "reconfigure", "console", "console.mcp", "console.tools"];
 
 /// Seen, or seen to be missing, in cases of the suite.
-const OF_THE_SUITE: [&str; 2] = ["redial", "notifications"];
+const OF_THE_SUITE: [&str; 2] = ["reconnect", "notifications"];
 
 /// How a run looked at its device: what it did not look for is not lost when it is not there.
 ///
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_a_run_did_not_look_for_is_not_lost() {
-        let before = set(&["tools", "bootstrap", "console.tools", "redial"]);
+        let before = set(&["tools", "bootstrap", "console.tools", "reconnect"]);
         let now = set(&["tools", "volume"]);
         let lost = |look: Look| {
             let shown = look.shown(Some(&before), &now);
@@ -200,9 +200,9 @@ mod tests {
             assert_eq!(change.gained, ["volume"], "{look:?}");
             change.lost
         };
-        assert_eq!(lost(WHOLE), ["bootstrap", "console.tools", "redial"]);
+        assert_eq!(lost(WHOLE), ["bootstrap", "console.tools", "reconnect"]);
         let no_start = Look { start: false, ..WHOLE };
-        assert_eq!(lost(no_start), ["redial"]);
+        assert_eq!(lost(no_start), ["reconnect"]);
         let no_suite = Look { suite: false, ..WHOLE };
         assert_eq!(lost(no_suite), ["bootstrap", "console.tools"]);
     }
@@ -223,7 +223,7 @@ mod tests {
         ];
         assert_eq!(WHOLE.shown(None, &set(&bench)), set(&[]));
         assert!(NEVER.iter().all(|name| !Look::is_of_the_device(name)));
-        assert!(["volume", "redial", "keep-alive"].into_iter().all(Look::is_of_the_device));
+        assert!(["volume", "reconnect", "keep-alive"].into_iter().all(Look::is_of_the_device));
         let change = CapabilityChange::of_runs(WHOLE, &set(&bench), &set(&[]));
         assert!(change.is_empty(), "{change:?}");
         // A broker of somebody else's says nothing of what the device would keep to.

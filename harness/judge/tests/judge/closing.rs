@@ -75,7 +75,7 @@ fn a_message_that_was_taken_is_no_reason_to_close() {
 #[case::with_its_code(Some(1007), None, &[])]
 #[case::with_another(Some(1000), None, &[])]
 #[case::without_a_close_frame(None, None, &[])]
-#[case::with_the_program(None, Some("exited with code 1"), &["a/a session.redial"])]
+#[case::with_the_program(None, Some("exited with code 1"), &["a/a session.reconnect"])]
 #[case::by_a_signal_under_a_shell(None, Some("exited with code 134 (SIGABRT)"), &["a/a liveness.no-reset"])]
 #[case::by_a_signal(None, Some("ended by signal 11 (SIGSEGV)"), &["a/a liveness.no-reset"])]
 fn text_that_is_not_utf_8_may_end_the_connection(

@@ -25,9 +25,9 @@ enum Does {
     /// So many milliseconds pass.
     Waits(u64),
     /// A new connection.
-    Redials,
+    Reconnects,
 }
-use Does::{Call, Redials, Says, Waits};
+use Does::{Call, Reconnects, Says, Waits};
 
 struct Play {
     judge: Judge,
@@ -86,7 +86,7 @@ impl Play {
                 }
                 Says(text) => self.text(&step, text),
                 Waits(ms) => self.at_us += ms * 1_000,
-                Redials => self.enter(
+                Reconnects => self.enter(
                     &step,
                     What::LinkDown {
                         by: Party::Harness,
@@ -131,7 +131,7 @@ fn after_bring_up() -> Play {
 #[case::the_screen_is_set(vec![Call("self.screen.set_auto_rotate", json!({}), Some(true))], (70, "dark"), 0)]
 #[case::not_answered(vec![Call(OTHER, json!({}), None)], (20, "dark"), 0)]
 #[case::what_was_before_mcp(vec![Says(r#"{"type":"iot","commands":[]}"#)], (20, "dark"), 0)]
-#[case::a_new_connection(vec![Redials], (10, "light"), 0)]
+#[case::a_new_connection(vec![Reconnects], (10, "light"), 0)]
 fn what_nothing_sets_stays_as_it_is(
     #[case] does: Vec<Does>,
     #[case] shows: (i64, &str),
@@ -163,7 +163,7 @@ fn a_level_that_was_asked_before_may_show_late() {
 #[test]
 fn what_doubt_has_left_is_trusted_again_when_it_shows_or_rests() {
     let mut play = after_bring_up();
-    assert_eq!(play.case(1, vec![Redials], (70, "light")), 0);
+    assert_eq!(play.case(1, vec![Reconnects], (70, "light")), 0);
     assert_eq!(play.case(2, vec![], (60, "light")), 1);
     assert_eq!(play.case(3, vec![Call(OTHER, json!({}), Some(true))], (20, "light")), 0);
     assert_eq!(play.case(4, vec![], (25, "light")), 0);

@@ -331,7 +331,7 @@ fn what_could_not_be_tried_because_of_a_cause_is_not_told_beside_it() {
         let causes = causes(&[case("a/b", vec![finding(slug, 1)])]);
         unexplained(&unexercised, &causes).len()
     };
-    assert_eq!([left("list.callable"), left("session.redial"), left("volume.set")], [1, 0, 2]);
+    assert_eq!([left("list.callable"), left("session.reconnect"), left("volume.set")], [1, 0, 2]);
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub struct Plan {
     /// How long a board is waited for that somebody else uses.
     pub wait_for_board: Duration,
     /// How long it may stay away after a drop, when that was given.
-    redial_deadline: Option<Duration>,
+    reconnect_deadline: Option<Duration>,
     /// Whether other devices are tested at the same time, on the processor that a device on this host runs on.
     pub(crate) beside_others: bool,
     /// Whether the commands that show findings again are tried before they are printed.
@@ -176,8 +176,8 @@ impl Plan {
     /// again after ten seconds over MQTT and at last after sixty (device-protocol 3.1); over
     /// WebSocket other clients often rest for five or ten. The reference device does not, but has to wait for a processor
     /// that others use, too.
-    pub fn redial_deadline(&self, transport: Transport) -> Duration {
-        self.redial_deadline.unwrap_or(match transport {
+    pub fn reconnect_deadline(&self, transport: Transport) -> Duration {
+        self.reconnect_deadline.unwrap_or(match transport {
             Transport::WebSocket if self.dut.is_reference() && !self.beside_others => {
                 Duration::from_secs(3)
             }

@@ -172,7 +172,7 @@ impl Plan {
             flaky_fails: args.flaky_result == FlakyResult::Fail,
             limit: args.most_failures().map(FailureLimit::new),
             time_budget: args.time_budget,
-            redial_deadline: args.reconnect_deadline,
+            reconnect_deadline: args.reconnect_deadline,
             dut,
             cases: tests.cases,
             generation: tests.generation,

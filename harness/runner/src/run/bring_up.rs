@@ -239,7 +239,7 @@ impl Session {
             console: console.attached,
             console_mcp: console.mcp,
             console_tools: console.tools,
-            redial: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
+            reconnect: !matches!(self.ports.endpoint, Endpoint::Broker(_)),
         };
         let mut facts = discover(&surface, &self.device.permission);
         self.conversation.set_call_fence(&facts);

@@ -162,7 +162,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
             case_reports: CaseReports::of(Some(transport), None),
             dialing: Dialing::new(
                 plan.connect_deadline,
-                plan.redial_deadline(transport),
+                plan.reconnect_deadline(transport),
                 plan.token.is_some(),
                 plan.dut.keep_alive_s(),
                 Random::new(plan.seed),

@@ -28,10 +28,10 @@ const HELLO_AGAIN: Duration = Duration::from_secs(1);
 const HELLO_OVER_MQTT: Duration = Duration::from_secs(1);
 
 /// How long a device that is known to dial by itself is waited for at least.
-const REDIAL_KNOWN: Duration = Duration::from_secs(10);
+const RECONNECT_KNOWN: Duration = Duration::from_secs(10);
 
 /// The same for one that does not.
-const REDIAL_NEVER: Duration = Duration::from_millis(100);
+const RECONNECT_NEVER: Duration = Duration::from_millis(100);
 
 /// How long a person at the device is not told that it is waited for.
 const IN_A_MOMENT: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ pub(super) struct Dialing {
     /// The keep-alive that a configuration tells it over MQTT, in seconds.
     keep_alive_s: u16,
     /// Whether it was seen to dial again by itself.
-    redials: Option<bool>,
+    reconnects: Option<bool>,
     /// Whether the device hangs, so that only a restart helps.
     wedged: bool,
     /// Whether the server has closed the last connection in due form, after which nothing makes a device
@@ -60,14 +60,14 @@ pub(super) struct Dialing {
     says_hello: Option<bool>,
     /// How long a device that was never seen to dial by itself is waited for before it is
     /// restarted.
-    redial: Duration,
+    reconnect: Duration,
     random: Random,
 }
 
 impl Dialing {
     pub(super) fn new(
         deadline: Duration,
-        redial: Duration,
+        reconnect: Duration,
         token_given: bool,
         keep_alive_s: u16,
         random: Random,
@@ -76,11 +76,11 @@ impl Dialing {
             deadline,
             token_given,
             keep_alive_s,
-            redials: None,
+            reconnects: None,
             wedged: false,
             said_goodbye: false,
             says_hello: None,
-            redial,
+            reconnect,
             random,
         }
     }
@@ -101,7 +101,7 @@ impl Dialing {
     pub(super) fn is_quick(&self, session: &Session) -> bool {
         let process = session.target.is_running().is_some();
         let may = process && session.transport == Transport::WebSocket;
-        self.redials.unwrap_or(may)
+        self.reconnects.unwrap_or(may)
     }
 
     /// Takes note that the server closes the connection in due form.
@@ -140,30 +140,30 @@ impl Session {
             return false;
         }
         if self.bench.taken && self.target.is_running().is_some() {
-            // That says nothing about its redialling.
+            // That says nothing about its reconnecting.
             return self.restart(at, dialing).await;
         }
         let wedged = std::mem::take(&mut dialing.wedged) && self.target.is_running().is_some();
         let said_goodbye = std::mem::take(&mut dialing.said_goodbye);
         if self.target.is_running() != Some(false) && !wedged {
             let is_pulled = self.is_pulled();
-            let wait = match (dialing.redials, self.target.is_running()) {
+            let wait = match (dialing.reconnects, self.target.is_running()) {
                 // It comes back when it is made to, as it did at first.
                 (Some(true) | None, Some(true)) if is_pulled => {
-                    dialing.deadline.max(dialing.redial)
+                    dialing.deadline.max(dialing.reconnect)
                 }
-                (Some(true), _) => dialing.redial.max(REDIAL_KNOWN),
-                (Some(false), _) => REDIAL_NEVER,
+                (Some(true), _) => dialing.reconnect.max(RECONNECT_KNOWN),
+                (Some(false), _) => RECONNECT_NEVER,
                 // Nobody but the person at the device can make it dial again.
-                (None, None) => dialing.deadline.max(dialing.redial),
-                (None, Some(_)) => dialing.redial,
+                (None, None) => dialing.deadline.max(dialing.reconnect),
+                (None, Some(_)) => dialing.reconnect,
             };
             let accepted = match self.target.is_running() {
                 Some(_) => self.accept(wait).await,
                 None => self.accept_by_hand(wait).await,
             };
             if let Some(link) = accepted {
-                dialing.redials = Some(true);
+                dialing.reconnects = Some(true);
                 self.greet(at, dialing, link).await;
                 return self.connection.link.is_some();
             }
@@ -173,21 +173,21 @@ impl Session {
             }
             self.suspect_bench();
             if self.bench.taken || self.bench.trouble.is_some() {
-                // That says nothing about its redialling, either.
+                // That says nothing about its reconnecting, either.
             } else if is_pulled {
                 // Whether the trigger failed or the device, nobody knows.
                 self.tell_of_bench(format!("it did not connect within {} s", wait.as_secs()));
             } else if said_goodbye {
                 // What was closed in due form need not come back by itself.
-            } else if dialing.redials != Some(false) && self.target.is_running() != Some(false) {
+            } else if dialing.reconnects != Some(false) && self.target.is_running() != Some(false) {
                 self.mark(at, Mark::NoLink { waited_ms: millis(wait) });
-                dialing.redials.get_or_insert(false);
+                dialing.reconnects.get_or_insert(false);
                 // What a new session shows after a restart, any device shows.
-                self.lacks("redial");
+                self.lacks("reconnect");
             }
         }
         if self.target.is_running() == Some(false) && !said_goodbye {
-            self.lacks("redial");
+            self.lacks("reconnect");
         }
         self.bench.trouble.is_none() && self.restart(at, dialing).await
     }
@@ -273,7 +273,7 @@ impl Session {
                 Next::Deadline => return Exchange::Settled,
             }
         }
-        // Where nothing but the harness starts it again, that says nothing about its redialling.
+        // Where nothing but the harness starts it again, that says nothing about its reconnecting.
         let back = match self.target.is_running() {
             Some(false) => self.restart(at, dialing).await,
             _ => self.reconnect(at, dialing).await,
@@ -326,7 +326,7 @@ impl Session {
     pub(super) async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
         // What the device asked for before it connected is known before its connection is.
         self.drain_http();
-        self.connection.next_session_id = dialing.random.uuid();
+        self.connection.next_session_id = dialing.random.session_id();
         self.connection.session_id.clear();
         self.connection.connected = true;
         self.bench.taken = false;
