@@ -33,7 +33,8 @@ pub(super) fn is_doubtful(judgement: &Judgement, log: &CaseLog) -> bool {
     let is_kept =
         judgement.requirement == Id::StatusKept && judgement.step.as_deref() == Some(KEPT);
     let of_no_message = OF_NO_MESSAGE.contains(&judgement.requirement.area())
-        || judgement.step.as_deref() == Some(CONNECT) && judgement.requirement == Id::SessionReconnect
+        || judgement.step.as_deref() == Some(CONNECT)
+            && judgement.requirement == Id::SessionReconnect
         || BY_ITSELF.contains(&judgement.requirement);
     // Every envelope is judged by itself.
     let received = evidence.seq.is_some_and(|seq| log.is_received(seq));
