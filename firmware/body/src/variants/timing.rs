@@ -50,11 +50,8 @@ pub(super) const VARIANTS: &[Row] = rows! {
     "calls-put-off": "One call of ninety is refused: the device is busy, and asks to try again." => {
         let mut count = 0;
         defect().on_method("tools/call", move |payload, hands| {
-            // An id that is a matter of the case cannot be used once more.
-            let is_usual =
-                get(payload, "id").as_i64().is_some_and(|id| (1000..1_000_000).contains(&id));
-            count += u32::from(is_usual);
-            reply_if(is_usual && count % 90 == 0, payload, hands, |id| {
+            count += 1;
+            reply_if(count % 90 == 0, payload, hands, |id| {
                 let mut refused = text_result("The device is busy, try again later.");
                 refused["isError"] = json!(true);
                 result(id, refused)

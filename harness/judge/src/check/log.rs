@@ -169,10 +169,10 @@ impl CaseLog {
         code.filter(|_| super::answer::is_servers_own(payload)).map(ToString::to_string)
     }
 
-    /// Whether nothing follows from how the message of a step was answered: it was refused because too many came before
-    /// it, and was not sent again.
+    /// Whether nothing follows from how the message of a step was answered: it was refused for the moment, and was not
+    /// sent again, as one whose id is a matter of the case.
     pub(crate) fn tells_nothing(&self, step: &str) -> bool {
-        self.is_limited(step) && !self.resent.contains(step)
+        self.is_put_off(step) && !self.resent.contains(step)
     }
 
     /// Where in the transcript the harness was done with an unanswered message: where it was given up or, with
