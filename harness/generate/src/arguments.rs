@@ -10,12 +10,12 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use proptest::strategy::Union;
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::context::{Argument, Kind, Tool};
-use crate::parts::Parts;
+use crate::parts::dealt;
+use crate::shown::{shown_at, shown_by};
 use crate::steps::StepExt as _;
 use crate::steps::{self, as_written, call, object, one_of, put_back, raw_call};
 use crate::tool_names::{SET_BRIGHTNESS, SET_VOLUME};
@@ -26,9 +26,6 @@ pub(crate) type Op = Vec<Step>;
 
 /// Most steps of an input, one that puts the settings back aside.
 pub(crate) const MOST_STEPS: usize = 19;
-
-/// Inputs of a property, unless somebody wants more or fewer.
-const USUAL_INPUTS: usize = 25;
 
 /// Operations of an input, unless there are more kinds than that for each.
 const MOST_OPS: usize = 7;
@@ -57,7 +54,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .collect();
     let touches = context.has_volume();
     let back = put_back(context);
-    dealt(number, &kinds)
+    dealt(number, &kinds, MOST_OPS)
         .prop_map(move |ops: Vec<Op>| {
             let mut steps = Op::new();
             for op in ops {
@@ -71,21 +68,6 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
             steps
         })
         .boxed()
-}
-
-/// Some of the kinds, so that a usual number of inputs has each of them once, and a few by chance.
-fn dealt(number: u32, kinds: &[BoxedStrategy<Op>]) -> BoxedStrategy<Vec<Op>> {
-    if kinds.is_empty() {
-        return Just(Vec::new()).boxed();
-    }
-    let number = number as usize;
-    let own = kinds.iter().skip(number % USUAL_INPUTS).step_by(USUAL_INPUTS);
-    let mut firsts: Vec<_> = own.cloned().collect();
-    if firsts.is_empty() {
-        firsts.push(kinds[number % kinds.len()].clone());
-    }
-    let more = MOST_OPS.saturating_sub(firsts.len());
-    Parts { firsts, others: Union::new(kinds.to_vec()).boxed(), more }.boxed()
 }
 
 /// What can be tried with one argument of a tool.
@@ -164,26 +146,6 @@ pub(crate) fn middle(context: &Context, tool: &Tool) -> Op {
     } else {
         Vec::new()
     }
-}
-
-/// Where the status shows what a tool has set.
-pub(crate) fn shown_at(context: &Context, tool: &Tool) -> Option<&'static str> {
-    match tool.name.as_str() {
-        SET_VOLUME if context.has_volume() => Some("/json/audio_speaker/volume"),
-        SET_BRIGHTNESS if context.can("status") && context.can("brightness") => {
-            Some("/json/screen/brightness")
-        }
-        _ => None,
-    }
-}
-
-/// Where the status shows what an argument of a tool has set: set_volume may have one more, such as a time to fade.
-pub(crate) fn shown_by(
-    context: &Context,
-    tool: &Tool,
-    argument: &Argument,
-) -> Option<&'static str> {
-    shown_at(context, tool).filter(|at| at.rsplit('/').next() == Some(&argument.name))
 }
 
 /// Good values for all required arguments but one.

@@ -28,6 +28,7 @@ mod parts;
 mod positions;
 mod property;
 mod schemas;
+mod shown;
 mod state;
 mod steps;
 mod strings;

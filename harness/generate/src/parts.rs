@@ -33,6 +33,29 @@ pub(super) fn mixed<T: Debug + Clone + 'static>(
     Parts { firsts, others, more }.boxed()
 }
 
+/// Inputs of a property, unless somebody wants more or fewer.
+const USUAL_INPUTS: usize = 25;
+
+/// Parts of which so many are dealt out that a usual number of inputs has one of each kind, and others of any kind up to
+/// `most` in all.
+pub(super) fn dealt<T: Debug + Clone + 'static>(
+    number: u32,
+    kinds: &[BoxedStrategy<T>],
+    most: usize,
+) -> BoxedStrategy<Vec<T>> {
+    if kinds.is_empty() {
+        return Just(Vec::new()).boxed();
+    }
+    let number = number as usize;
+    let own = kinds.iter().skip(number % USUAL_INPUTS).step_by(USUAL_INPUTS);
+    let mut firsts: Vec<_> = own.cloned().collect();
+    if firsts.is_empty() {
+        firsts.push(kinds[number % kinds.len()].clone());
+    }
+    let more = most.saturating_sub(firsts.len());
+    Parts { firsts, others: Union::new(kinds.to_vec()).boxed(), more }.boxed()
+}
+
 /// A kind of part whose values are so few that one input tries them all: a device that fails on just
 /// one of them is found whatever chance brings.
 pub(super) fn each_of<T: Debug + Clone + 'static>(values: Vec<T>) -> Kind<T> {

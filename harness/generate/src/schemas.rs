@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::{
     self, MOST_STEPS, Op, accepts, good_integer, is_step, middle, of_other_types, others, refuser,
-    shown_at, shown_by, some_of,
+    some_of,
 };
 use crate::context::{Argument, Context, Kind, Tool};
+use crate::shown::{shown_at, shown_by};
 use crate::steps::StepExt as _;
 use crate::steps::{call, put_back, raw, request};
 use crate::tool_names::NO_TOOL;

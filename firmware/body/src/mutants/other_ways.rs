@@ -102,8 +102,8 @@ pub(super) const METHODS: &[Row] = rows! {
 };
 
 pub(super) const VOLUME: &[Row] = rows! {
-    "volume-behind-initialize-lost": "A level that is set directly behind initialize is accepted and lost."
-        => set_lost_behind(|text| text.contains("\"initialize\""));
+    "volume-behind-initialized-lost": "A level that is set directly behind notifications/initialized is accepted and lost."
+        => set_lost_behind(|text| text.contains("\"notifications/initialized\""));
     "volume-behind-unknown-method-lost": "A level that is set directly behind a request of an unknown method is accepted and lost."
         => set_lost_behind(|text| text.contains("\"mcp_hil/no_such_method"));
     "volume-behind-notification-lost": "A level that is set directly behind a notification is accepted and lost."
