@@ -70,7 +70,6 @@ impl Defect {
                 pathless: self.link.pathless || inner.link.pathless,
                 unfinished: self.link.unfinished || inner.link.unfinished,
                 forgets_rest: self.link.forgets_rest || inner.link.forgets_rest,
-                takes_masked: self.link.takes_masked || inner.link.takes_masked,
                 takes_reserved_bits: self.link.takes_reserved_bits
                     || inner.link.takes_reserved_bits,
                 takes_unknown_opcodes: self.link.takes_unknown_opcodes

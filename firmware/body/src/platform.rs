@@ -178,8 +178,6 @@ pub struct LinkOptions {
     pub unfinished: bool,
     /// Lose what comes in one piece with the response to the handshake.
     pub forgets_rest: bool,
-    /// Take a frame that is masked.
-    pub takes_masked: bool,
     /// Take a frame in which reserved bits are set.
     pub takes_reserved_bits: bool,
     /// Take a frame with an unknown opcode for a text.

@@ -17,9 +17,6 @@ const TEXT: u8 = 1;
 const UNKNOWN: std::ops::RangeInclusive<u8> = 3..=7;
 const CONTROL: u8 = 8;
 
-/// The bit of the second byte that says that there is a mask.
-const MASKED: u8 = 0x80;
-
 /// What the server sends, frame by frame.
 #[derive(Debug)]
 pub(crate) struct Mend {
@@ -36,8 +33,7 @@ pub(crate) struct Mend {
 impl Mend {
     /// For a link that takes such frames.
     pub(crate) fn with(options: LinkOptions) -> Option<Self> {
-        let takes = options.takes_masked
-            || options.takes_reserved_bits
+        let takes = options.takes_reserved_bits
             || options.takes_unknown_opcodes
             || options.takes_continuations
             || options.takes_between;
@@ -63,22 +59,15 @@ impl Mend {
                 && self.raw.len() >= header + payload
             {
                 let frame: Vec<u8> = self.raw.drain(..header + payload).collect();
-                self.take(frame, header);
+                self.take(frame);
             }
         }
         self.ready.read(buffer)
     }
 
     /// Takes a whole frame.
-    fn take(&mut self, mut frame: Vec<u8>, header: usize) {
+    fn take(&mut self, mut frame: Vec<u8>) {
         let options = self.options;
-        if options.takes_masked && frame[1] & MASKED != 0 {
-            let (head, data) = frame.split_at_mut(header);
-            let mask = head[header - 4..].iter().cycle();
-            data.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
-            frame.drain(header - 4..header);
-            frame[1] &= !MASKED;
-        }
         if options.takes_reserved_bits {
             frame[0] &= !RESERVED;
         }

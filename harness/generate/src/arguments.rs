@@ -315,7 +315,7 @@ fn bad_integers(
         let refuse = refuser(context, tool, argument, requirement);
         values.prop_map(move |value| refuse(&value)).boxed()
     };
-    let texts = |values: &[Value]| one_of(values.iter().map(Value::to_string).collect());
+    let texts = |values: &[Value]| likely(values.iter().map(Value::to_string).collect());
     if !is_step(tool) {
         let beyond = beyond_bounds(middle, minimum, maximum);
         kinds.extend(beyond.into_iter().map(|(requirement, values)| refused(requirement, values)));
@@ -329,7 +329,7 @@ fn bad_integers(
         1.. => format!("{}.9", low - 1),
         _ => format!("{low}.5"),
     }));
-    let fraction = one_of(fractions);
+    let fraction = likely(fractions);
     kinds.push(refused(Id::ArgumentsFraction, fraction));
     if argument.default.is_some() {
         kinds.extend(wrong_values(context, tool, argument));
@@ -355,6 +355,12 @@ fn bad_integers(
     ];
     kinds.push(refused(Id::ArgumentsStructuredForInteger, texts(&structures)));
     kinds
+}
+
+/// The first of these values as often as all of them: whatever the bounds, it is refused for its kind alone.
+fn likely(values: Vec<String>) -> BoxedStrategy<String> {
+    let first = values.first().cloned().unwrap_or_default();
+    prop_oneof![Just(first), one_of(values)].boxed()
 }
 
 /// Integers below and above the bounds, and some of more bits than a device has, each with the requirement that

@@ -55,18 +55,6 @@ impl Random {
             b & 0xffff_ffff_ffff
         )
     }
-
-    /// A text that has not been there before, in one of the forms that servers give the ids of sessions: a UUID, with
-    /// or without its hyphens, the beginning of one, or digits.
-    pub fn session_id(&mut self) -> String {
-        let (form, uuid) = (self.draw() % 4, self.uuid());
-        match form {
-            0 => uuid.replace('-', ""),
-            1 => uuid.chars().take(8).collect(),
-            2 => self.draw().to_string(),
-            _ => uuid,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -79,8 +67,6 @@ mod tests {
         let first = a.uuid();
         assert_eq!(first, b.uuid());
         assert_ne!(first, a.uuid());
-        let ids: Vec<usize> = (0..40).map(|_| a.session_id().len()).collect();
-        assert!([8, 32, 36].iter().all(|length| ids.contains(length)), "{ids:?}");
         assert_eq!(first.len(), 36);
     }
 }

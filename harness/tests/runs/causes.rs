@@ -47,7 +47,10 @@ fn one_defect_is_one_cause_and_its_command_shows_it() {
         .iter()
         .map(|spoilt| spoilt["case"].as_str().unwrap())
         .collect();
-    assert_eq!(cases, ["ids/large", "ids/pages", "ids/paths"]);
+    assert_eq!(
+        cases,
+        ["initialize/repeat", "ids/large", "ids/pages", "ids/paths", "arguments/missing"]
+    );
     assert_eq!(cause["shown"], "again");
     assert!(carried_out(&place, cause).iter().any(|slug| slugs.contains(slug)));
     assert!(!place.path("target/mcp-hil/latest/again").exists());

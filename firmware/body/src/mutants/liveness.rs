@@ -169,8 +169,6 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.forgets_rest = true);
     "huge-closed-as-error": "A message of more than 65,535 bytes ends the connection with the code of a broken protocol."
         => link(|options| options.refuses_as_error = true);
-    "frame-masked-taken": "A frame of the server that is masked is taken."
-        => link(|options| options.takes_masked = true);
     "frame-reserved-bit-taken": "Reserved bits of a frame are not looked at."
         => link(|options| options.takes_reserved_bits = true);
     "frame-opcode-taken": "A frame with an opcode that nobody has defined is taken for a text."

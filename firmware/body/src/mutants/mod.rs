@@ -83,7 +83,6 @@ const AREAS: &[Area] = &[
     ("liveness", time::MUTANTS),
     ("mqtt", mqtt::MUTANTS),
     ("notifications", notifications::MUTANTS),
-    ("notifications", other_ways::NOTIFICATIONS),
     ("robustness", robustness::MUTANTS),
     ("robustness", framing::MUTANTS),
     ("robustness", rare_values::STRINGS),

@@ -69,13 +69,6 @@ pub(super) const ENVELOPE: &[Row] = rows! {
     };
 };
 
-pub(super) const NOTIFICATIONS: &[Row] = rows! {
-    "goodbye-of-no-session-panics": "A goodbye whose session id is null is compared with the own one, and crashes."
-        => arriving("goodbye", |envelope, hands| {
-            act_if(get(envelope, "session_id").is_null(), Act::Panic, hands)
-        });
-};
-
 pub(super) const METHODS: &[Row] = rows! {
     "method-code-of-tools": "Of a method that begins like the known ones it is said that its parameters are wrong."
         => when(|request| request.method().starts_with("tools/") && !["tools/list", "tools/call"].contains(&request.method()))

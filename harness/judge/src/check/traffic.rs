@@ -301,7 +301,8 @@ impl Judge {
         };
         let earlier = match found {
             Found::Open(open) => {
-                self.refusals.learn(self.now_us.saturating_sub(open.at_us));
+                let latency_us = self.now_us.saturating_sub(open.at_us);
+                self.refusals.learn(open.seq, seq, latency_us);
                 self.answered(seq, payload, &open);
                 return Seen::Answer(open.seq);
             }

@@ -107,17 +107,15 @@ impl Judge {
             };
             let hostile = refuses && (is_robustness || is_hard(asked.map(|at| &left[at])));
             let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
-            let open = asked.map(|at| left.remove(at));
-            match open {
+            let when = (unmatched.seq, unmatched.at_us);
+            match asked.map(|at| left.remove(at)) {
                 Some(open) if refuses && is_malformed(&open) => {
                     self.judge_id_member(&unmatched, &open, &left);
-                    self.refusals.answered(open.seq);
+                    self.refusals.answered(open.seq, unmatched.seq);
                     self.log.refused_without_id(open.seq);
                 }
-                None if hostile || refuses && self.refusals.excuse(unmatched.at_us) => {}
-                Some(open)
-                    if refuses && rank(&open) > 0 && self.refusals.excuse(unmatched.at_us) =>
-                {
+                None if hostile || refuses && self.refusals.excuse(when) => {}
+                Some(open) if refuses && rank(&open) > 0 && self.refusals.excuse(when) => {
                     left.push(open);
                 }
                 // An id that the harness gave to another request is no invention of the device.

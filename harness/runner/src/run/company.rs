@@ -28,8 +28,8 @@ pub(super) enum Company {
 
 impl Session {
     /// Whether a case may be carried out with its messages under way together, and then again if need be. One with ids
-    /// of its own, and one that needs several connections, may where the device `is_quick` to make them: each id is used
-    /// once in a session.
+    /// of its own could not: each is used once in a session. One that needs several connections may where the device
+    /// `is_quick` to make them.
     pub(super) fn may_fly(&mut self, case: &Case, is_quick: bool) -> bool {
         if !self.flights.are_open() {
             return false;
@@ -38,7 +38,6 @@ impl Session {
         scope.set("session", self.connection.session_id.clone().into());
         let mut repeats = |step: &Step, scope: &Scope| match &step.action {
             Action::Send(outgoing) => match self.fill(outgoing, scope) {
-                _ if is_quick => true,
                 Ok(frame) => !is_legal_with_own_id(outgoing, &frame),
                 Err(_) => !matches!(outgoing, Outgoing::Request { id: Some(_), .. }),
             },

@@ -326,7 +326,7 @@ impl Session {
     pub(super) async fn greet(&mut self, at: &Arc<str>, dialing: &mut Dialing, link: Link) {
         // What the device asked for before it connected is known before its connection is.
         self.drain_http();
-        self.connection.next_session_id = dialing.random.session_id();
+        self.connection.next_session_id = dialing.random.uuid();
         self.connection.session_id.clear();
         self.connection.connected = true;
         self.bench.taken = false;
