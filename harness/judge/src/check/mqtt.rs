@@ -158,3 +158,21 @@ pub(crate) fn judge_breach(breach: Breach, why: &str, seq: u64, sink: &mut Sink)
     };
     sink.test(requirement, false, || evidence(expected, why, seq));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_may_be_as_long_as_what_it_quotes() {
+        let (mut acknowledgements, mut sink) = (Acknowledgements::default(), Sink::default());
+        let large = MqttNote::LargePacket { bytes: 9_000 };
+        acknowledgements.sent(&"x".repeat(GATEWAY_PACKET_BYTES + 1));
+        acknowledgements.note(&large, 1, &mut sink);
+        assert!(sink.found.is_empty());
+        acknowledgements.end_case(&mut sink);
+        acknowledgements.sent("short");
+        acknowledgements.note(&large, 2, &mut sink);
+        assert_eq!(sink.found.len(), 1);
+    }
+}

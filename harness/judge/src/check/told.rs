@@ -24,8 +24,9 @@ const LEAST: usize = 4;
 /// Fewest characters of a word in a tool's name that may say of what in the status it tells.
 const LEAST_OF_WORD: usize = 3;
 
-/// Most accepted calls of a tool that are remembered.
+/// Most accepted calls of a tool that are remembered, and most tools.
 const MOST_ACCEPTED: usize = 2;
+const MOST_TOOLS: usize = 64;
 
 /// Places of the status that other checks compare, or that change by themselves.
 const OTHERS: [(&str, &[&str]); 4] = [
@@ -92,10 +93,13 @@ impl Told {
         } else if !is_refused(payload) {
             self.of_family = Watch::default();
             self.in_status = Watch::default();
-            let accepted = self.accepted.entry(tool.to_owned()).or_default();
-            accepted.push_back(arguments(open));
-            if accepted.len() > MOST_ACCEPTED {
-                accepted.pop_front();
+            // Who accepts every name has no end of tools.
+            if self.accepted.len() < MOST_TOOLS || self.accepted.contains_key(tool) {
+                let accepted = self.accepted.entry(tool.to_owned()).or_default();
+                accepted.push_back(arguments(open));
+                if accepted.len() > MOST_ACCEPTED {
+                    accepted.pop_front();
+                }
             }
         } else {
             let is_known = |reader: &str| family(reader) == family(tool);

@@ -164,6 +164,27 @@ fn an_answer_in_a_later_case_is_an_answer() {
 }
 
 #[test]
+fn what_was_refused_for_want_of_room_is_not_missed_behind_the_burst() {
+    let set = case(
+        "  - burst:\n      - call: {tool: t, arguments: {volume: 1}}\n        \
+         expect: {requirement: call.success, answer: result}\n      - request: {method: ping}\n  \
+         - call: {tool: u, arguments: {}}\n    expect: {requirement: volume.set, text: \"1\"}\n",
+    );
+    for (said, is_found) in [("Busy, try again later", false), ("No such level", true)] {
+        let mut play = Play::new();
+        play.ask("0.0", 7, "tools/call", &json!({"name": "t", "arguments": {"volume": 1}}))
+            .ask("0.1", 8, "ping", &json!({}))
+            .answer(7, &json!({"content": [{"type": "text", "text": said}], "isError": true}))
+            .answer(8, &json!({}))
+            .ask("1", 9, "tools/call", &json!({"name": "u", "arguments": {}}))
+            .answer(9, &text("50"));
+        let told = told(&play.end(Some(&set)).judgements);
+        assert_eq!(told.contains(&"volume.set".to_owned()), is_found, "{said}: {told:?}");
+        assert_eq!(told.contains(&"call.success".to_owned()), is_found, "{said}: {told:?}");
+    }
+}
+
+#[test]
 fn a_late_answer_that_is_wrong_is_told_in_place_of_the_silence() {
     let set = case(
         "  - call: {tool: t, arguments: {volume: 1}}\n    expect: {requirement: volume.set, answer: result}\n",

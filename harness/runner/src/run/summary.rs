@@ -276,3 +276,43 @@ pub fn failing(case: &CaseReport) -> impl Iterator<Item = &str> {
     let fails = fails.filter(|finding| finding.verdict == Verdict::Fail);
     fails.map(|finding| &*finding.requirement)
 }
+
+#[cfg(test)]
+mod tests {
+    use mcp_hil_core::catalogue::{Catalogue, RuleSet};
+    use mcp_hil_record::event::{OUT_OF_BUDGET, OUT_OF_TIME};
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::all_inputs(None, true)]
+    #[case::enough_failures(Some("5 failures were found"), true)]
+    #[case::time(Some(OUT_OF_TIME), false)]
+    #[case::budget(Some(OUT_OF_BUDGET), false)]
+    fn what_there_was_no_time_for_is_not_missed(
+        #[case] ended: Option<&str>,
+        #[case] is_missed: bool,
+    ) {
+        let files = mcp_hil_scenarios::requirements().iter().copied();
+        let catalogue = Catalogue::load(files, RuleSet::DEFAULT).unwrap();
+        let policy = VerdictPolicy {
+            catalogue: &catalogue,
+            strict: false,
+            baseline: None,
+            today: "2030-01-01",
+            transport: None,
+            firmware: None,
+            symbols: None,
+        };
+        let mut tally = Tally::new(policy, true);
+        tally.device("native", "websocket", &BTreeSet::new(), None);
+        let generated = Generated { ended: ended.map(str::to_owned), ..Generated::default() };
+        tally.case(&CaseReport {
+            verdict: Verdict::Pass,
+            generated: Some(generated),
+            ..CaseReport::blank("native", "websocket", "properties/arguments", "")
+        });
+        assert_eq!(!tally.summary().unexercised.is_empty(), is_missed);
+    }
+}
