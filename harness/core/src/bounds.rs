@@ -32,6 +32,31 @@ pub fn is_narrowed(schema: &Value) -> bool {
     NARROWING.iter().any(|keyword| schema.get(keyword).is_some())
 }
 
+/// Keywords of an input schema that leave each argument to its own schema, or say nothing of the arguments (JSON Schema
+/// 2020-12, core and validation).
+const OF_EACH: [&str; 13] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "title",
+    "description",
+    "examples",
+    "default",
+    "$schema",
+    "$id",
+    "$comment",
+    "$defs",
+    "definitions",
+];
+
+/// Whether a tool takes whatever set of arguments is good one by one: another keyword of its schema, such as `if` or
+/// `dependentRequired`, may ask for one because of another.
+pub fn takes_each_alone(schema: &Value) -> bool {
+    let keywords = schema.as_object().into_iter().flatten().map(|(keyword, _)| keyword.as_str());
+    keywords.filter(|keyword| !keyword.starts_with("x-")).all(|keyword| OF_EACH.contains(&keyword))
+}
+
 /// Keywords that tell more of a text than its length.
 const OF_TEXTS: [&str; 4] = ["pattern", "format", "contentEncoding", "contentMediaType"];
 
@@ -74,6 +99,17 @@ mod tests {
         let mut narrowed = plain;
         narrowed["multipleOf"] = json!(5);
         assert_eq!(bounds(&narrowed), [None, None]);
+    }
+
+    #[test]
+    fn arguments_are_good_alone_where_no_keyword_ties_them() {
+        let plain = json!({"type": "object", "properties": {}, "required": [], "$schema": "x", "x-order": 1});
+        assert!(takes_each_alone(&plain));
+        for keyword in ["if", "anyOf", "dependentRequired", "minProperties", "$ref"] {
+            let mut tied = plain.clone();
+            tied[keyword] = json!({});
+            assert!(!takes_each_alone(&tied), "{keyword}");
+        }
     }
 
     #[test]

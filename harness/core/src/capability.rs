@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::bounds::{bounds, lengths};
+use crate::bounds::{bounds, is_narrowed, lengths, takes_each_alone};
 use crate::samples::samples;
 use crate::wire::as_integer;
 
@@ -430,31 +430,32 @@ impl Facts {
 /// A tool as a candidate for being called.
 struct Candidate<'a> {
     name: String,
+    schema: &'a Value,
     properties: Vec<(&'a str, &'a Value)>,
     required: Vec<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    /// Whether it takes a number, an array or an object, and there are good values for all that it requires.
+    /// Whether it takes what is no plain integer, boolean or text, and there are good values for all that it requires.
     fn is_structured(&self) -> bool {
-        let is_made = |(_, schema): &(&str, &Value)| samples(schema).is_some();
+        let is_made = |(_, schema): &(&str, &Value)| samples(schema, self.schema).is_some();
         let is_known = |property: &(&str, &Value)| {
             let kind = property.1.get("type").and_then(Value::as_str);
-            let is_listed = property.1.get("enum").is_some();
             is_made(property)
-                || matches!(kind, Some("boolean" | "string"))
-                || kind == Some("integer") && !is_listed
+                || matches!(kind, Some("boolean" | "string" | "integer"))
+                    && !is_narrowed(property.1)
         };
         let mut needed = self.properties.iter().filter(|(name, _)| self.required.contains(name));
         self.properties.iter().any(is_made) && needed.all(is_known)
     }
 
     fn of(tool: &'a Value) -> Option<Self> {
-        let schema = tool.get("inputSchema")?;
+        let schema = tool.get("inputSchema").filter(|schema| takes_each_alone(schema))?;
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
         Some(Self {
             name: tool.get("name")?.as_str()?.to_owned(),
+            schema,
             properties: properties
                 .into_iter()
                 .flatten()

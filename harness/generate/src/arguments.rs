@@ -539,7 +539,12 @@ fn renamed(context: &Context, tool: &Tool, argument: &Argument) -> Option<BoxedS
         return None;
     }
     let (tool, rest, value) = (tool.clone(), others(tool, argument), value_of(&argument.kind));
-    let before = middle(context, &tool);
+    let mut before = middle(context, &tool);
+    // Where no script could tell: who carries out the call without the argument has taken no name for it.
+    if !context.can("integer") {
+        let plain = refusal(call(&tool.name, rest.clone().into()), Id::ArgumentsMissing);
+        before.push(plain.control("missing-argument"));
+    }
     Some(
         one_of(names)
             .prop_map(move |name| {

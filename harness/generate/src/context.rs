@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use mcp_hil_core::bounds::{Lengths, bounds, lengths};
+use mcp_hil_core::bounds::{Lengths, bounds, is_narrowed, lengths, takes_each_alone};
 use mcp_hil_core::capability::{Facts, Permission, Told, family, is_setting, only_reads};
 use mcp_hil_core::samples::{Samples, samples};
 use mcp_hil_scenario::Step;
@@ -62,7 +62,7 @@ pub(crate) enum Kind {
         /// The values that the schema allows; empty when it allows all.
         choices: Vec<String>,
     },
-    /// A number, an array or an object of a plain schema.
+    /// Anything else of which a schema tells good and bad values: a number, an array, a text with a pattern.
     Samples(Samples),
     /// Anything that is not generated for.
     Other,
@@ -169,16 +169,16 @@ impl Context {
 impl Tool {
     fn of(tool: &Value) -> Option<Self> {
         let name = tool.get("name")?.as_str()?;
-        let schema = tool.get("inputSchema")?;
-        let required = schema.get("required").and_then(Value::as_array);
-        let arguments = schema
+        let root = tool.get("inputSchema").filter(|root| takes_each_alone(root))?;
+        let required = root.get("required").and_then(Value::as_array);
+        let arguments = root
             .get("properties")
             .and_then(Value::as_object)
             .into_iter()
             .flatten()
             .map(|(name, schema)| Argument {
                 name: name.clone(),
-                kind: Kind::of(schema),
+                kind: Kind::of(schema, root),
                 required: required.is_some_and(|all| all.iter().any(|one| one == name.as_str())),
                 default: schema.get("default").cloned(),
                 lengths: lengths(schema),
@@ -207,9 +207,17 @@ impl Tool {
 }
 
 impl Kind {
-    fn of(schema: &Value) -> Self {
+    fn of(schema: &Value, root: &Value) -> Self {
+        // In a scenario it would be a variable.
+        let is_plain = !schema.to_string().contains("${");
+        if let Some(samples) = samples(schema, root).filter(|_| is_plain) {
+            return Self::Samples(samples);
+        }
+        if is_narrowed(schema) && schema.get("enum").is_none() {
+            return Self::Other;
+        }
         match schema.get("type").and_then(Value::as_str) {
-            Some("integer") if schema.get("enum").is_none() => {
+            Some("integer") => {
                 let [minimum, maximum] = bounds(schema);
                 Self::Integer { minimum, maximum }
             }
@@ -224,7 +232,7 @@ impl Kind {
                     .filter(|one| !one.contains("${"))
                     .collect(),
             },
-            _ => samples(schema).map_or(Self::Other, Self::Samples),
+            _ => Self::Other,
         }
     }
 }

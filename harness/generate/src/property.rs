@@ -133,6 +133,7 @@ impl Property {
     pub fn inputs(&self, asked: u32, context: &Context) -> u32 {
         match self.id {
             "properties/positions" => positions::inputs(context).min(asked.saturating_mul(4)),
+            "properties/schemas" => schemas::inputs_of(context, asked),
             "properties/state" => state::inputs(context, asked),
             "properties/texts" => texts::inputs(context).min(asked),
             _ => asked,

@@ -55,6 +55,13 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .boxed()
 }
 
+/// How many inputs there are where others get so many: a quick device gets up to twice as many, to come to the end of
+/// what its schemas say.
+pub(super) fn inputs_of(context: &Context, asked: u32) -> u32 {
+    let all = u32::try_from(inputs(context).len()).unwrap_or(asked);
+    if context.is_quick() { all.clamp(asked, asked.saturating_mul(2)) } else { asked }
+}
+
 /// A value that the schema of a number, an array or an object forbids.
 fn sampled(context: &Context, tool: &Tool) -> Option<Op> {
     let argument = tool.arguments.iter().find(|one| matches!(one.kind, Kind::Samples(_)))?;
@@ -81,7 +88,7 @@ fn allowed(tool: &Tool, argument: &Argument) -> Op {
             false => message,
         }
     };
-    [&samples.good].into_iter().chain(&samples.half).map(with).collect()
+    [&samples.good].into_iter().chain(&samples.others).map(with).collect()
 }
 
 /// All that there is to try, in inputs that are no longer than others.
@@ -111,7 +118,7 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
         .chain(listed)
         .chain(told)
         .chain(first)
-        .chain(tools.flat_map(|tool| of_further_types(context, tool)))
+        .chain(of_further_types(context))
         .chain(sized)
     {
         let taken = |ops: &Vec<Op>| ops.iter().map(Vec::len).sum::<usize>();
@@ -284,19 +291,24 @@ fn near(text: &str) -> [String; 4] {
     [other_case(text), half, format!("{text}mcp-hil"), format!(" {text} ")]
 }
 
-/// The values of other types that are not tried with the rest: there may be many, so they come when all else is done.
-fn of_further_types(context: &Context, tool: &Tool) -> Vec<Op> {
-    let fillable = tool.arguments.iter().all(|one| !one.required || one.kind != Kind::Other);
-    if !fillable || is_step(tool) {
-        return Vec::new();
-    }
-    let of_argument = |argument| {
-        let (requirement, values) = of_other_types(argument)?;
-        let refuse = refuser(context, tool, argument, requirement);
-        let further = values.iter().skip(1).map(|value| refuse(&value.to_string()));
-        Some(further.collect::<Vec<Op>>())
+/// The values of other types that are not tried with the rest: there may be many, so they come when all else is done,
+/// one of each argument in turn.
+fn of_further_types(context: &Context) -> Vec<Op> {
+    let fillable = |tool: &&Tool| {
+        !is_step(tool) && tool.arguments.iter().all(|one| !one.required || one.kind != Kind::Other)
     };
-    tool.arguments.iter().filter_map(of_argument).flatten().collect()
+    let tools = context.tools().iter().filter(fillable);
+    let further = tools.flat_map(|tool| tool.arguments.iter().map(move |one| (tool, one)));
+    let further: Vec<Vec<Op>> = further
+        .filter_map(|(tool, argument)| {
+            let (requirement, values) = of_other_types(argument)?;
+            let refuse = refuser(context, tool, argument, requirement);
+            Some(values.iter().skip(1).map(|value| refuse(&value.to_string())).collect())
+        })
+        .collect();
+    let most = further.iter().map(Vec::len).max().unwrap_or(0);
+    let nth = |at: usize| further.iter().filter_map(move |ops| ops.get(at)).cloned();
+    (0..most).flat_map(nth).collect()
 }
 
 /// The bounds, zero, the default, and -1, by which careless code tells that a value is absent.

@@ -111,6 +111,9 @@ pub(crate) trait StepExt: Sized {
     /// The settings stay as they are, unless the message was accepted.
     fn without_effect(self, requirement: Id) -> Self;
 
+    /// The plain message for what is [`like`](Self::like) it.
+    fn control(self, name: &str) -> Self;
+
     /// Judged only where the control of this name got what it expects, as far as that is known.
     fn like(self, control: &str) -> Self;
 
@@ -158,6 +161,11 @@ impl StepExt for Step {
 
     fn without_effect(mut self, requirement: Id) -> Self {
         self.unchanged = Some(requirement);
+        self
+    }
+
+    fn control(mut self, name: &str) -> Self {
+        self.control = Some(name.to_owned());
         self
     }
 

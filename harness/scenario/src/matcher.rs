@@ -13,11 +13,12 @@ use mcp_hil_core::wire::same_value;
 pub struct Matcher(Value);
 
 /// The operators.
-pub(super) const OPERATORS: [&str; 11] = [
+pub(super) const OPERATORS: [&str; 12] = [
     "$any",
     "$type",
     "$in",
     "$match",
+    "$alike",
     "$range",
     "$exact",
     "$unordered",
@@ -115,6 +116,7 @@ fn check_operator(name: &str, operand: &Value) -> Result<(), Wrong> {
         | ("$in", Value::Array(_)) => Ok(()),
         ("$not" | "$contains", inner) => check(inner),
         ("$range", Value::Array(bounds)) if bounds.len() == 2 => Ok(()),
+        ("$alike", Value::String(_)) => Ok(()),
         ("$type", Value::String(name)) if TYPES.contains(&name.as_str()) => Ok(()),
         ("$type", operand) => {
             let wrong = Wrong::new(format!("`$type` takes one of {}", TYPES.join(", ")));
@@ -138,6 +140,7 @@ fn check_operator(name: &str, operand: &Value) -> Result<(), Wrong> {
                 "$range" => "{$range: [0, 100]}",
                 "$in" => "{$in: [-32601, -32602]}",
                 "$match" => "{$match: '^Unknown'}",
+                "$alike" => "{$alike: 'Unknown tool'}",
                 _ => "{$absent: true}",
             };
             let wrong = Wrong::new(format!("`{name}`: operand of the wrong type"));
@@ -173,6 +176,9 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
             ("$match", Some(Value::String(text))) => holds(
                 operand.as_str().and_then(|p| Regex::new(p).ok()).is_some_and(|p| p.is_match(text)),
             ),
+            ("$alike", Some(Value::String(text))) => holds(
+                operand.as_str().is_some_and(|one| without_numbers(one) == without_numbers(text)),
+            ),
             ("$range", Some(value)) => holds(match (value.as_f64(), bounds(operand)) {
                 (Some(number), Some((low, high))) => (low..=high).contains(&number),
                 _ => false,
@@ -204,6 +210,11 @@ fn compare(pattern: &Value, value: Option<&Value>, at: &str) -> Result<(), Misma
         }
         (_, None) => Err(mismatch()),
     }
+}
+
+/// A text without its numbers, which may be those of a line, a time or an attempt.
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// Whether two results of a listing begin it alike. The server decides how many there are on a page, each time (MCP,
@@ -278,6 +289,7 @@ fn describe(pattern: &Value) -> String {
             format!("one of {}", items.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
         }
         Some(("$match", Value::String(text))) => format!("matching /{text}/"),
+        Some(("$alike", operand)) => format!("{operand}, whatever its numbers"),
         Some(("$range", Value::Array(bounds))) => format!("from {} to {}", bounds[0], bounds[1]),
         Some(("$not", inner)) => format!("not {}", describe(inner)),
         Some(("$contains", inner)) => format!("an array with an element {}", describe(inner)),
@@ -297,6 +309,8 @@ mod tests {
     #[rstest]
     #[case(json!({"a": 1}), json!({"a": 1.0, "b": 2}), true)]
     #[case(json!({"a": {"$type": "integer"}}), json!({"a": 1.5}), false)]
+    #[case(json!({"$alike": "line 5: no"}), json!("line 17: no"), true)]
+    #[case(json!({"$alike": "line 5: no"}), json!("line 5: yes"), false)]
     #[case(json!([1, 2]), json!([1]), false)]
     #[case(json!({"$in": [-32601, -32602]}), json!(-32602), true)]
     #[case(json!({"$match": "^Unknown"}), json!("Unknown tool"), true)]

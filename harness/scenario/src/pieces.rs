@@ -119,6 +119,7 @@ impl JsonSchema for Pattern {
                 "$type": {"enum": TYPES},
                 "$in": {"type": "array"},
                 "$match": {"type": "string"},
+                "$alike": {"type": "string"},
                 "$range": {"type": "array", "minItems": 2, "maxItems": 2},
                 "$exact": true,
                 "$unordered": true,

@@ -80,7 +80,7 @@ fn what_leaves_a_doubt_is_tried_alone() {
     let defects = [
         ("session-hello-repeated-dims", "session/hello-again", true),
         ("unknown-tool-silent", "errors/", true),
-        ("argument-error-code-one", "arguments/missing", true),
+        ("missing-name-32603", "call/bad-params", true),
     ];
     for (mutant, only, doubtful) in defects {
         let place = Place::new();

@@ -59,6 +59,53 @@ pub(super) const MUTANTS: &[Row] = rows! {
         }));
     "enum-ends-at-nul": "A value of an enum ends at U+0000, as a string of C."
         => languages(|language| (language.split('\0').next() == Some("zh-CN")).then_some("zh-CN"));
+    "strip-pattern-unchecked": "A text may be any, whatever the pattern of its schema."
+        => strip(|all| if all["color"].is_string() { all["color"] = json!("#ffffff"); });
+    "strip-pattern-anywhere": "The pattern of a text is sought anywhere in it."
+        => strip(|all| if let Some(at) = all["color"].as_str().and_then(|text| text.find('#')) {
+            let found: String = all["color"].as_str().unwrap_or_default()[at..].chars().take(7).collect();
+            all["color"] = json!(found);
+        });
+    "strip-pattern-line": "A text that matches its pattern may have a line feed behind it."
+        => strip(|all| if let Some(text) = all["color"].as_str().and_then(|text| text.strip_suffix('\n')) {
+            all["color"] = json!(text);
+        });
+    "strip-pattern-any-case": "A text matches its pattern in any case."
+        => strip(|all| if let Some(text) = all["color"].as_str() {
+            all["color"] = json!(text.to_lowercase());
+        });
+    "strip-list-unchecked": "An integer may be any between those that its schema lists."
+        => strip(|all| if all["angle"].as_i64().is_some_and(|angle| (0..=180).contains(&angle)) {
+            all["angle"] = json!(90);
+        });
+    "strip-list-text": "An integer of a list may be a text."
+        => strip(|all| if let Some(angle) = all["angle"].as_str().and_then(|it| it.parse::<i64>().ok()) {
+            all["angle"] = json!(angle);
+        });
+    "strip-steps-unchecked": "An integer need not be a multiple of what its schema says."
+        => strip(|all| if let Some(speed) = all["speed"].as_i64() {
+            all["speed"] = json!(speed / 10 * 10);
+        });
+    "strip-open-minimum-taken": "The bound below is taken, which the schema leaves out."
+        => strip(|all| if all["gamma"] == 0 { all["gamma"] = json!(1); });
+    "strip-open-maximum-taken": "The bound above is taken, which the schema leaves out."
+        => strip(|all| if all["gamma"] == 3 { all["gamma"] = json!(1); });
+    "strip-days-twice": "An element may stand twice in a list of which the schema says that all differ."
+        => strip(|all| if all["days"].get(0).is_some_and(|day| Some(day) == all["days"].get(1)) {
+            all["days"] = json!(["mo"]);
+        });
+    "strip-days-last-checked": "Of a list that may be left out only the last element is checked."
+        => strip(|all| if let Some(last) = all["days"].as_array().and_then(|days| days.last()) {
+            all["days"] = json!([last]);
+        });
+    "strip-days-text": "An optional list may be a text."
+        => strip(|all| if all["days"].is_string() { all["days"] = json!([]); });
+    "strip-further-member-taken": "An object may have members that its schema does not allow."
+        => strip(|all| if all["ends"].is_object() { remove(&mut all["ends"], "mcpHilOther"); });
+    "strip-optional-member-unchecked": "A member that may be left out is not checked."
+        => strip(|all| if all["ends"].is_object() { remove(&mut all["ends"], "first"); });
+    "strip-alternative-unchecked": "What an argument may be, one thing or another, is not checked."
+        => strip(|all| if all.get("until").is_some() { all["until"] = json!("off"); });
     "heater-text-taken": "A number as text is taken for the number."
         => heater(|arguments| number_of_text(arguments, |text| text.parse().ok()));
     "heater-comma-taken": "Of a text the number before the first other character is taken."

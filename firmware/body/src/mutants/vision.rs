@@ -80,6 +80,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "vision-token-bare": "The upload carries the token without the word Bearer."
         => token(|value| *value = value.trim_start_matches("Bearer ").to_string());
     "vision-token-cut": "The token of the upload loses its last character." => token(cut);
+    "vision-question-missing-taken": "A picture is taken without the question that its schema requires."
+        => defect().on_call(|params, _| {
+            if params["name"] == TOOL && params["arguments"].get("question").is_none() {
+                params["arguments"] = json!({"question": "What is it?"});
+            }
+        });
     "vision-question-fixed": "The uploaded question is always the same."
         => question(|question| *question = b"What is in the picture?".to_vec());
     "vision-question-cut": "The uploaded question ends at its first blank."

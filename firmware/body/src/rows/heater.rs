@@ -32,7 +32,19 @@ const HEATER: &[Tool] = &[
 
 /// Adds the heater. `read` makes of the arguments what the device takes them for, before they are checked.
 pub(crate) fn heater(read: fn(&mut Value)) -> Defect {
-    let listed = method("tools/list").result(|page| {
+    described(HEATER, schema, move |name, arguments| {
+        read(arguments);
+        is_good(name, arguments)
+    })
+}
+
+/// Adds tools whose schemas say what the registry does not know, and which refuse what is not good.
+pub(crate) fn described(
+    tools: &'static [Tool],
+    schema: fn(&Value) -> Option<Value>,
+    mut is_good: impl FnMut(&Value, &mut Value) -> bool + 'static,
+) -> Defect {
+    let listed = method("tools/list").result(move |page| {
         let tools = page["tools"].as_array_mut().into_iter().flatten();
         for tool in tools {
             if let Some(schema) = schema(&tool["name"]) {
@@ -44,15 +56,15 @@ pub(crate) fn heater(read: fn(&mut Value)) -> Defect {
         let params = get(payload, "params");
         let is_refused = schema(&params["name"]).is_some() && {
             let mut arguments = params["arguments"].clone();
-            if arguments.is_object() {
-                read(&mut arguments);
+            if !arguments.is_object() {
+                arguments = json!({});
             }
-            !is_good(&params["name"], &arguments)
+            !is_good(&params["name"], &mut arguments)
         };
-        let refusal = |id: &Value| error(id, -32602, "Not a temperature, or not a schedule");
+        let refusal = |id: &Value| error(id, -32602, "The schema does not allow that");
         reply_if(is_refused, payload, hands, refusal)
     });
-    with_tools(checked, HEATER)
+    with_tools(checked, tools)
 }
 
 fn schema(name: &Value) -> Option<Value> {

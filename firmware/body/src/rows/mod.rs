@@ -5,6 +5,7 @@ mod edit;
 mod heater;
 pub(crate) mod prelude;
 mod select;
+mod strip;
 mod tools;
 
 use crate::defect::Defect;

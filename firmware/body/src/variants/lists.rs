@@ -36,6 +36,15 @@ pub(super) const VARIANTS: &[Row] = rows! {
     "ranges-below-zero": "Some integers have a range below zero, or a default there."
         => with_tools(defect(), FREEZER);
     "heater": "There are tools that take a number, and an array of objects." => heater(|_| ());
+    "strip": "There is a tool whose schema has a pattern, lists of numbers, steps, open bounds, and alternatives."
+        => strip(|_| ());
+    "arguments-tied": "A tool wants one argument because of the value of another, and its schema says so."
+        => strip(|all| if all["angle"] == 180 && all.get("speed").is_none() { all["angle"] = json!(null); })
+            .over(tools(|tool| if tool["name"] == "self.strip.set_light" {
+                let schema = &mut tool["inputSchema"];
+                schema["if"] = json!({"properties": {"angle": {"const": 180}}});
+                schema["then"] = json!({"required": ["speed"]});
+            }));
     "text-told": "A tool tells which text it shows." => shown(|_| ());
     "text-told-in-json": "A tool tells which text it shows, in JSON."
         => shown(|text| *text = json!({"shown": &text[..]}).to_string());

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Candidate, Permission, SETTERS, STATUS_TOOL, family, only_reads};
 use crate::bounds::bounds;
+use crate::samples::samples;
 
 /// Most pairs of either kind that a device is asked about: each costs some exchanges.
 const MOST: usize = 3;
@@ -84,6 +85,10 @@ const FITS: i64 = 127;
 /// far as that can be; nothing for a tool without arguments, or with one of which no two good values are known.
 fn values(tool: &Candidate<'_>, end: usize) -> Option<Map<String, Value>> {
     let of = |(nth, (name, schema)): (i64, &(&str, &Value))| {
+        if let Some(samples) = samples(schema, tool.schema) {
+            let value = if end == 0 { samples.good } else { samples.others.last()?.clone() };
+            return Some(((*name).to_owned(), value));
+        }
         let choices = schema.get("enum").and_then(Value::as_array);
         let value = match (schema.get("type")?.as_str()?, choices) {
             (_, Some(choices)) => [choices.first()?, choices.last()?][end].clone(),

@@ -14,7 +14,9 @@ use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Party, TargetEvent, What};
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::{Frame, Inbound, as_integer};
-use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Matcher, Outgoing, Scope, Step};
+use mcp_hil_scenario::{
+    Action, Answer, Case, Expect, Flat, Matcher, Missing, Outgoing, Scope, Step,
+};
 
 /// Codes of errors that a parser leads to: parse error and invalid request (JSON-RPC 2.0, section 5.1).
 const PARSER_CODES: [i64; 2] = [-32700, -32600];
@@ -384,7 +386,10 @@ impl Judge<'_> {
                     )));
                 }
                 Err(_) if expect.if_bound => return None,
-                Err(missing) => return Some(Err((matcher.describe(), missing.to_string()))),
+                Err(Missing(name)) => {
+                    let why = format!("nothing to compare it with: no answer before gave `{name}`");
+                    return Some(Err((matcher.describe(), why)));
+                }
             }
         }
         if let Some(schema) = &expect.schema

@@ -14,6 +14,7 @@ use super::status;
 use super::tool::judge_tool;
 use mcp_hil_core::capability::{HARMLESS, SET_VOLUME, STATUS_TOOL};
 use mcp_hil_core::limits::{MAX_PAGE_BYTES, MAX_PAGES};
+use mcp_hil_core::obligation::Owes;
 use mcp_hil_core::step::{self, StepKind};
 use mcp_hil_core::transcript::{Mark, What};
 use mcp_hil_core::verdict::Evidence;
@@ -48,8 +49,9 @@ pub(crate) struct Lists {
     judged: HashSet<String>,
     /// Names of all tools that were ever listed.
     listed: HashSet<String>,
-    /// A call of a tool that nobody knows succeeded: then a success does not show that there is such a tool.
-    takes_any_tool: bool,
+    /// Whether calls of tools that nobody knows are refused, as far as that was seen: else a success does not show that
+    /// there is such a tool.
+    refuses_unknown: Option<bool>,
     /// The device has told that its list changed.
     tells_changes: bool,
 }
@@ -124,12 +126,14 @@ impl Lists {
     fn callable(&mut self, seq: u64, result: Option<&Value>, open: &Open, sink: &mut Sink) {
         let done = result.is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
         let known = self.with_user.as_ref().or(self.ordinary.as_ref());
-        let (Some(tool), Some(known), true) = (&open.duty.tool, known, done) else {
+        let (Some(tool), Some(known)) = (&open.duty.tool, known) else {
             return;
         };
         if !HARMLESS.contains(&tool.as_str()) {
-            self.takes_any_tool |= !self.listed.contains(tool);
-        } else if !self.takes_any_tool && !self.may_hide(tool, known) {
+            if !self.listed.contains(tool) && open.duty.owes == Owes::Answer {
+                self.refuses_unknown = Some(!done && self.refuses_unknown != Some(false));
+            }
+        } else if done && self.refuses_unknown == Some(true) && !self.may_hide(tool, known) {
             sink.test(Id::ListCallableListed, known.contains(tool), || {
                 evidence(
                     format!("`{tool}`, which can be called, in the list"),

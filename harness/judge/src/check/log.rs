@@ -429,7 +429,12 @@ pub fn view(payload: &Map<String, Value>) -> Map<String, Value> {
         // A result may have several items (MCP, server/tools, "Tool Result"): words may come before an object.
         let json = json_of(first);
         let object = json.clone().filter(Value::is_object);
-        let object = object.or_else(|| texts.filter_map(json_of).find(Value::is_object));
+        let object = object.or_else(|| {
+            let rest: Vec<&str> = texts.collect();
+            let whole =
+                || json_of(&[&[first], &rest[..]].concat().concat()).filter(Value::is_object);
+            rest.iter().filter_map(|text| json_of(text)).find(Value::is_object).or_else(whole)
+        });
         if let Some(json) = object.or(json) {
             view.insert("json".into(), json);
         }
@@ -474,6 +479,7 @@ mod tests {
     #[rstest]
     #[case::alone(&[r#"{"volume": 63}"#], r#"{"volume": 63}"#)]
     #[case::behind_words(&["Here it is:", r#"{"volume": 63}"#], "Here it is:")]
+    #[case::in_pieces(&["{\"volume\":", " 63}"], "{\"volume\":")]
     #[case::behind_a_value(&["true", r#"{"volume": 63}"#], "true")]
     fn the_object_of_an_answer_is_found_among_its_texts(
         #[case] texts: &[&str],

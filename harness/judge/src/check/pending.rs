@@ -31,6 +31,19 @@ pub(crate) struct Open {
     pub(crate) in_line: bool,
 }
 
+impl Open {
+    /// Whether it has no id, so that it is no request.
+    pub(crate) fn is_note(&self) -> bool {
+        self.duty.id.is_none() && self.duty.method.is_some()
+    }
+
+    /// Whether a text names its method.
+    pub(crate) fn is_quoted_in(&self, text: &str) -> bool {
+        let method = self.duty.method.as_deref().filter(|method| method.len() > 4);
+        method.is_some_and(|method| text.contains(method))
+    }
+}
+
 /// What an id of an answer refers to.
 #[derive(Debug)]
 pub(crate) enum Found {

@@ -71,13 +71,11 @@ impl Judge {
         if role == Role::Stimulus {
             self.last_owed = Some(duty.owes);
         }
-        if legal {
-            let (method, tool) = (duty.method.as_deref(), duty.tool.as_deref());
-            self.vision.sent(entry.seq, (method, tool), text);
-            self.made_up.sent(entry.seq, method, tool);
-        }
-        if legal && duty.method.as_deref() == Some("initialize") {
-            self.link.initialize(entry.seq);
+        match legal {
+            true => {
+                self.asked_well(entry.seq, (duty.method.as_deref(), duty.tool.as_deref()), text)
+            }
+            false => self.vision.sent_oddly(entry.seq, text),
         }
         let reused = self.enter(entry, duty, text);
         let used_twice = reused.is_some_and(|earlier| {
@@ -311,6 +309,7 @@ impl Judge {
         };
         answer::judge_shape(seq, payload, None, &mut self.sink);
         self.unmatched.push(Unmatched {
+            link: self.link.number(),
             seq,
             at_us: self.now_us,
             has_id: payload.contains_key("id"),
@@ -320,6 +319,15 @@ impl Judge {
             earlier,
         });
         Seen::Unmatched
+    }
+
+    /// Follows a good request.
+    fn asked_well(&mut self, seq: u64, (method, tool): (Option<&str>, Option<&str>), text: &str) {
+        self.vision.sent(seq, (method, tool), text);
+        self.made_up.sent(seq, method, tool);
+        if method == Some("initialize") {
+            self.link.initialize(seq);
+        }
     }
 
     /// Judges an answer whose request is known.

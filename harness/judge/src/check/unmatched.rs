@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::log::Logged;
+use super::log::{CaseLog, Logged};
 use super::pending::{Open, Settled};
 use super::sink::evidence;
 use super::{Judge, answer, shifted};
@@ -26,6 +26,8 @@ pub(super) struct Unmatched {
     pub(super) seq: u64,
     pub(super) at_us: u64,
     pub(super) id: Value,
+    /// Number of the link on which it came.
+    pub(super) link: u64,
     /// Whether it has the member `id` at all: null is one.
     pub(super) has_id: bool,
     pub(super) is_error: bool,
@@ -38,6 +40,11 @@ impl Unmatched {
     /// Whether the id is one of those that the harness gives.
     fn is_numbered(&self) -> bool {
         self.id.as_u64().is_some_and(|id| id >= FIRST_ID)
+    }
+
+    /// Whether it is an error about what has no id that can be used.
+    fn refuses(&self) -> bool {
+        self.id.is_null() && self.is_error
     }
 
     /// Its id, for people.
@@ -67,7 +74,7 @@ impl Judge {
         }
         self.pair_shifted(&mut left);
         for unmatched in std::mem::take(&mut self.unmatched) {
-            let refuses = unmatched.id.is_null() && unmatched.is_error;
+            let refuses = unmatched.refuses();
             // An error with id null belongs to a request or to what has no usable id; anything
             // else first of all to a good request that is missing its answer. Of several, the
             // latest is meant.
@@ -76,18 +83,7 @@ impl Judge {
             // good request is not what an answer belongs to that came after both.
             let odd = |at: &usize| left[*at].duty.owes != Owes::Answer;
             let latest_odd = before().filter(odd).map(|at| left[at].seq).max();
-            let is_past = |open: &Open, fences: bool| {
-                let done = open.step.as_deref().and_then(|step| self.log.done_with(step, fences));
-                done.zip(latest_odd).is_some_and(|(done, odd)| done < odd)
-            };
-            let rank = |open: &Open| match open.duty.owes {
-                Owes::Answer if is_past(open, false) => 3,
-                Owes::Answer => 0,
-                Owes::NoSuccess(_) | Owes::Nothing if refuses => 0,
-                Owes::NoSuccess(_) | Owes::Nothing if is_past(open, true) => 3,
-                Owes::NoSuccess(_) | Owes::Nothing => 1,
-                Owes::Silence(_) => 2,
-            };
+            let rank = |open: &Open| rank(&self.log, open, &unmatched, latest_odd);
             // What an id becomes in a number that is too small for it, or in few digits, tells whose it was.
             let is_cut = |at: &usize| is_cut(left[*at].duty.id.as_ref(), &unmatched.id);
             let cut = before().filter(is_cut).max_by_key(|at| left[*at].seq);
@@ -98,7 +94,11 @@ impl Judge {
             }
             // Who cannot give an id back may say null instead: that is more likely meant than a request that can be named.
             let is_named = |open: &Open| !(refuses && is_large(open.duty.id.as_ref()));
-            let order = |open: &Open| (rank(open), is_named(open), Reverse(open.seq));
+            // Who answers a notification may say which.
+            let is_quoted =
+                |open: &Open| refuses && open.is_note() && open.is_quoted_in(&unmatched.text);
+            let order =
+                |open: &Open| (!is_quoted(open), rank(open), is_named(open), Reverse(open.seq));
             let asked = before().min_by_key(|at| order(&left[*at]));
             // A parser may refuse what it cannot take, and then cannot know that it was no request.
             let is_hard = |open: Option<&Open>| match open {
@@ -106,7 +106,9 @@ impl Judge {
                 None => !hard.is_empty(),
             };
             let hostile = refuses && (is_robustness || is_hard(asked.map(|at| &left[at])));
-            let asked = asked.filter(|at| !refuses || rank(&left[*at]) == 0 || !hostile);
+            let asked = asked.filter(|at| {
+                !refuses || rank(&left[*at]) == 0 || !hostile || is_quoted(&left[*at])
+            });
             let when = (unmatched.seq, unmatched.at_us);
             match asked.map(|at| left.remove(at)) {
                 Some(open) if refuses && is_malformed(&open) => {
@@ -226,6 +228,25 @@ impl Judge {
         };
         let proof = evidence(expected, unmatched.text, unmatched.seq);
         self.sink.add(requirement, case, step, Outcome::Broken(Box::new(proof)));
+    }
+}
+
+/// How unlikely it is that an answer belongs to this message, of those that are without one.
+fn rank(log: &CaseLog, open: &Open, unmatched: &Unmatched, latest_odd: Option<u64>) -> u8 {
+    let is_past = |fences: bool| {
+        let done = open.step.as_deref().and_then(|step| log.done_with(step, fences));
+        done.zip(latest_odd).is_some_and(|(done, odd)| done < odd)
+    };
+    let refuses = unmatched.refuses();
+    match open.duty.owes {
+        // What refuses says nothing of a connection that has ended.
+        _ if refuses && open.link != unmatched.link => 3,
+        Owes::Answer if is_past(false) => 3,
+        Owes::Answer => 0,
+        Owes::NoSuccess(_) | Owes::Nothing if refuses => 0,
+        Owes::NoSuccess(_) | Owes::Nothing if is_past(true) => 3,
+        Owes::NoSuccess(_) | Owes::Nothing => 1,
+        Owes::Silence(_) => 2,
     }
 }
 

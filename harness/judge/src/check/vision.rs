@@ -31,7 +31,9 @@ pub(crate) struct Vision {
 /// A call of the tool.
 #[derive(Debug)]
 struct Question {
-    text: String,
+    /// Nothing where the message need be no request, such as one with a text that UTF-8 cannot carry (RFC 8259,
+    /// section 8.2).
+    text: Option<String>,
     /// Where it was sent.
     asked: u64,
     is_answered: bool,
@@ -55,15 +57,7 @@ impl Vision {
         };
         let envelope: Value = serde_json::from_str(text).unwrap_or_default();
         match envelope.pointer(pointer) {
-            Some(Value::String(question)) => {
-                // A picture is sent before its call is answered. Until another one is sent, the entries of both may
-                // have changed places.
-                self.questions.retain(|question| !question.is_answered);
-                if self.questions.len() == QUESTIONS {
-                    self.questions.remove(0);
-                }
-                self.questions.push(Question { text: question.clone(), asked, is_answered: false });
-            }
+            Some(Value::String(text)) => self.ask(Some(text.clone()), asked),
             Some(vision) if vision.get("url").is_some_and(Value::is_string) => {
                 let token = vision.get("token").and_then(Value::as_str);
                 self.token = token.filter(|token| !token.is_empty()).map(str::to_owned);
@@ -71,6 +65,23 @@ impl Vision {
             }
             _ => {}
         }
+    }
+
+    /// The harness sent something as `asked` that need be no request. A device may take it for a call of the tool.
+    pub(crate) fn sent_oddly(&mut self, asked: u64, text: &str) {
+        if text.contains(PHOTO_TOOL) {
+            self.ask(None, asked);
+        }
+    }
+
+    fn ask(&mut self, text: Option<String>, asked: u64) {
+        // A picture is sent before its call is answered. Until another one is sent, the entries of both may have
+        // changed places.
+        self.questions.retain(|question| !question.is_answered);
+        if self.questions.len() == QUESTIONS {
+            self.questions.remove(0);
+        }
+        self.questions.push(Question { text, asked, is_answered: false });
     }
 
     /// The request that was sent as `asked` has its answer.
@@ -148,9 +159,10 @@ impl Vision {
             }
         }
         if let (Some(got), Some(last)) = (&upload.question, self.questions.last()) {
-            let own = self.questions.iter().any(|question| question.text == *got);
-            sink.test(Id::VisionQuestion, own, || {
-                let expected = format!("the question of the call, `{}`", last.text);
+            let is_own = |one: &Question| one.text.as_ref().is_none_or(|text| text == got);
+            sink.test(Id::VisionQuestion, self.questions.iter().any(is_own), || {
+                let text = last.text.as_deref().unwrap_or_default();
+                let expected = format!("the question of the call, `{text}`");
                 evidence(expected, format!("`{got}`"), seq)
             });
         }

@@ -100,6 +100,10 @@ const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"p
     &["a/a ids.echo"]
 )]
 #[case::note_answered(&[NOTE, REFUSAL, FENCE, FENCED], &["a/a notifications.not-answered"])]
+#[case::note_answered_by_name(
+    &[NOTE, PING, r#"< {"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Unknown: notifications/x"}}"#],
+    &["a/a notifications.not-answered"]
+)]
 #[case::unasked(
     &[r#"< {"jsonrpc":"2.0","id":99,"result":{}}"#],
     &["a/a jsonrpc.no-unsolicited-answer"]

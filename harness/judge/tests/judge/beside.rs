@@ -290,6 +290,23 @@ fn each_deviation_of_an_upload_is_found(
     assert_eq!(play.broken("vision."), broken);
 }
 
+/// Half of a surrogate pair is no character of UTF-8, which the form is in.
+#[test]
+fn a_question_that_no_form_can_carry_may_be_another_one() {
+    let mut play = Play::new();
+    play.link_up(MAC);
+    let before = json!({"name": "self.camera.take_photo", "arguments": {"question": "Why?"}});
+    let text = json!({"content": [{"type": "text", "text": "A room."}], "isError": false});
+    play.request(1, "tools/call", &before).answer(1, &text);
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"self.camera.take_photo","arguments":{"question":"\ud800"}}}"#;
+    let frame = Frame::Text(outbound::envelope("s", call));
+    play.enter(What::Sent { role: Role::Stimulus, frame });
+    let mut exchange = picture();
+    upload(&mut exchange).question = Some("?".into());
+    play.http(exchange);
+    assert_eq!(play.broken("vision.question"), [""; 0]);
+}
+
 #[rstest]
 #[case::its_own(&["What?", "Why?"], &[])]
 #[case::tried_again(&["What?", "Why?", "Why?"], &[])]

@@ -230,6 +230,19 @@ fn what_can_be_called_shows_where_unknown_tools_are_refused(
     assert_eq!(play.end(), findings);
 }
 
+/// What a device does with tools that nobody has is not known before it was asked for one.
+#[test]
+fn what_is_called_before_any_refusal_was_seen_shows_nothing() {
+    let list = r#"> list.p0 {"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}"#;
+    let tools = r#"< {"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"self.x","description":"d","inputSchema":{"type":"object","properties":{}}}]}}"#;
+    let call = r#"> 0 {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"self.battery.get_level","arguments":{}}}"#;
+    let done = r#"< {"jsonrpc":"2.0","id":8,"result":{"content":[{"type":"text","text":"no such tool"}],"isError":false}}"#;
+    let mut play = Play::new();
+    assert_eq!(play.play(&[list, tools]).end(), [""; 0]);
+    play.next_case("b/b").play(&[call, done]);
+    assert_eq!(play.end(), [""; 0]);
+}
+
 /// MCP 2024-11-05 does not say of which draft a schema is.
 #[rstest]
 #[case::draft_4(r#"{"n":{"type":"integer","minimum":0,"exclusiveMinimum":true}}"#, &[])]

@@ -32,12 +32,14 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Cuts the middle out of a text of more than `limit` characters, and notes how many bytes.
+/// Cuts the middle out of a text of clearly more than `limit` characters, and notes how many bytes: what the note says
+/// would else be longer than what it stands for.
 ///
 /// Both ends are kept since both tell something: what it is, and how it ends.
 pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     // A text of at most so many bytes has at most so many characters.
-    if text.len() <= limit || text.chars().nth(limit).is_none() {
+    let most = limit + limit / 6;
+    if text.len() <= most || text.chars().nth(most).is_none() {
         return Cow::Borrowed(text);
     }
     let tail = limit / 3;
