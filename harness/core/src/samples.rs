@@ -36,7 +36,7 @@ pub struct Samples {
 /// schema around it, for what that defines.
 pub fn samples(schema: &Value, root: &Value) -> Option<Samples> {
     let kind = schema.get("type").and_then(Value::as_str);
-    let has = |keyword: &&str| schema.get(keyword).is_some();
+    let has = |keyword: &str| schema.get(keyword).is_some();
     let is_list_of_texts = || {
         let listed = schema.get("enum").and_then(Value::as_array);
         listed.is_some_and(|listed| listed.iter().all(Value::is_string))
@@ -44,7 +44,7 @@ pub fn samples(schema: &Value, root: &Value) -> Option<Samples> {
     let is_plain = match kind {
         Some("integer" | "boolean") => !is_narrowed(schema),
         Some("string") => {
-            !OF_TEXTS.iter().any(|keyword| has(&keyword))
+            !OF_TEXTS.iter().any(|keyword| has(keyword))
                 && (!is_narrowed(schema) || is_list_of_texts())
         }
         _ => false,
