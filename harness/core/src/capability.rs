@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::bounds::{bounds, is_narrowed, lengths, takes_each_alone};
-use crate::samples::samples;
+use crate::bounds::{bounds, lengths, takes_each_alone};
+use crate::samples::{is_plain, samples};
 use crate::wire::as_integer;
 
 pub use permission::{
@@ -439,12 +439,7 @@ impl<'a> Candidate<'a> {
     /// Whether it takes what is no plain integer, boolean or text, and there are good values for all that it requires.
     fn is_structured(&self) -> bool {
         let is_made = |(_, schema): &(&str, &Value)| samples(schema, self.schema).is_some();
-        let is_known = |property: &(&str, &Value)| {
-            let kind = property.1.get("type").and_then(Value::as_str);
-            is_made(property)
-                || matches!(kind, Some("boolean" | "string" | "integer"))
-                    && !is_narrowed(property.1)
-        };
+        let is_known = |property: &(&str, &Value)| is_plain(property.1) || is_made(property);
         let mut needed = self.properties.iter().filter(|(name, _)| self.required.contains(name));
         self.properties.iter().any(is_made) && needed.all(is_known)
     }

@@ -18,8 +18,8 @@ const MOST_BAD: usize = 32;
 /// Most values that a schema allows, beside the first.
 const MOST_OTHERS: usize = 3;
 
-/// Keywords that limit a text beyond its length.
-const OF_TEXTS: [&str; 2] = ["pattern", "format"];
+/// Keywords that limit a text beyond its length, or may be meant to.
+const OF_TEXTS: [&str; 4] = ["pattern", "format", "contentEncoding", "contentMediaType"];
 
 /// A value that a schema allows, and values that it does not.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,24 +32,29 @@ pub struct Samples {
     pub bad: Vec<Value>,
 }
 
-/// Samples for an argument whose schema says more than a type and bounds, where any can be made; `root` is the input
-/// schema around it, for what that defines.
-pub fn samples(schema: &Value, root: &Value) -> Option<Samples> {
+/// Whether a schema says no more than that an argument is an integer between bounds, a boolean, or a text of some length
+/// or out of a list.
+pub fn is_plain(schema: &Value) -> bool {
     let kind = schema.get("type").and_then(Value::as_str);
     let has = |keyword: &str| schema.get(keyword).is_some();
     let is_list_of_texts = || {
         let listed = schema.get("enum").and_then(Value::as_array);
         listed.is_some_and(|listed| listed.iter().all(Value::is_string))
     };
-    let is_plain = match kind {
+    match kind {
         Some("integer" | "boolean") => !is_narrowed(schema),
         Some("string") => {
             !OF_TEXTS.iter().any(|keyword| has(keyword))
                 && (!is_narrowed(schema) || is_list_of_texts())
         }
         _ => false,
-    };
-    if is_plain {
+    }
+}
+
+/// Samples for an argument whose schema is not [plain](is_plain), where any can be made; `root` is the input schema around
+/// it, for what that defines.
+pub fn samples(schema: &Value, root: &Value) -> Option<Samples> {
+    if is_plain(schema) {
         return None;
     }
     let mut samples = Maker { defined: Defined::of(root) }.samples(schema, tries::MOST_DEEP)?;

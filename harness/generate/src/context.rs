@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use mcp_hil_core::bounds::{Lengths, bounds, is_narrowed, lengths, takes_each_alone};
+use mcp_hil_core::bounds::{Lengths, bounds, lengths, takes_each_alone};
 use mcp_hil_core::capability::{Facts, Permission, Told, family, is_setting, only_reads};
-use mcp_hil_core::samples::{Samples, samples};
+use mcp_hil_core::samples::{Samples, is_plain, samples};
 use mcp_hil_scenario::Step;
 
 use crate::tool_names::SET_VOLUME;
@@ -209,12 +209,10 @@ impl Tool {
 impl Kind {
     fn of(schema: &Value, root: &Value) -> Self {
         // In a scenario it would be a variable.
-        let is_plain = !schema.to_string().contains("${");
-        if let Some(samples) = samples(schema, root).filter(|_| is_plain) {
-            return Self::Samples(samples);
-        }
-        if is_narrowed(schema) && schema.get("enum").is_none() {
-            return Self::Other;
+        let is_written = !schema.to_string().contains("${");
+        if !is_plain(schema) {
+            let samples = samples(schema, root).filter(|_| is_written);
+            return samples.map_or(Self::Other, Self::Samples);
         }
         match schema.get("type").and_then(Value::as_str) {
             Some("integer") => {

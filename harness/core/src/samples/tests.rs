@@ -58,6 +58,8 @@ fn a_plain_argument_is_of_another_kind(#[case] schema: Value) {
 #[case::undescribed(json!({"type": "object", "properties": {}, "required": ["a"]}))]
 #[case::of_an_older_draft(json!({"type": "integer", "minimum": 1, "exclusiveMinimum": true}))]
 #[case::odd_expression(json!({"type": "string", "pattern": "^(?=.*b)[a-c]{40}$"}))]
+#[case::strange_format(json!({"type": "string", "format": "color"}))]
+#[case::encoded(json!({"type": "string", "contentEncoding": "base64"}))]
 #[case::elsewhere(json!({"$ref": "#/$defs/none"}))]
 fn of_what_is_not_understood_nothing_is_made(#[case] schema: Value) {
     assert_eq!(alone(&schema), None);
@@ -111,6 +113,12 @@ fn there_are_further_good_values(#[case] schema: Value, #[case] other: Value) {
 fn each_keyword_has_its_mistake(#[case] schema: Value, #[case] bad: Value) {
     let samples = alone(&schema).unwrap();
     assert!(samples.bad.contains(&bad), "{samples:?}");
+}
+
+#[test]
+fn of_a_format_only_what_is_meant_is_tried() {
+    let samples = alone(&json!({"type": "string", "format": "date"})).unwrap();
+    assert_eq!((samples.good, samples.others), (json!("2026-01-31"), Vec::new()));
 }
 
 #[test]

@@ -278,8 +278,12 @@ fn texts(schema: &Value) -> Tries {
     let made = patterned.into_iter().chain(usual.map(|(_, text)| (*text).to_owned()));
     let least = count("minLength").unwrap_or(0);
     let mut values: Vec<String> = made.collect();
-    values.extend([format!("{:x<least$}", "x"), format!("{:l<least$}", "mcp-hil")]);
-    let good = values[0].clone();
+    // A device may want what is only said to be meant.
+    let is_meant = ["format", "contentEncoding", "contentMediaType"].map(text);
+    if is_meant.iter().all(Option::is_none) {
+        values.extend([format!("{:x<least$}", "x"), format!("{:l<least$}", "mcp-hil")]);
+    }
+    let good = values.first().cloned().unwrap_or_default();
     wrong.extend(count("maxLength").map(|most| "x".repeat(most + 1)));
     wrong.extend(least.checked_sub(1).map(|less| "x".repeat(less)));
     let mut wrong: Vec<Value> = wrong.into_iter().map(Value::from).collect();
