@@ -61,6 +61,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.pathless = true);
     "handshake-key-short": "The key of the handshake is 8 bytes."
         => added_header("Sec-WebSocket-Key", "bWNwLWhpbCE=");
+    "handshake-extension-without-name": "The handshake offers an extension with a parameter that has no name."
+        => added_header("Sec-WebSocket-Extensions", "permessage-deflate;;");
     "header-authorization-missing": "The handshake carries no token."
         => without_header("Authorization");
     "header-authorization-bare": "The handshake carries the token without the word Bearer."

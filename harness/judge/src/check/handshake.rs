@@ -520,6 +520,22 @@ fn judge_key(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
     sink.test(Id::HelloHandshake, key.is_none() || host.is_some(), || {
         evidence("one header Host", headers.get("host").map_or("absent", String::as_str), seq)
     });
+    judge_extensions(headers, seq, sink);
+}
+
+/// Judges the form of what extensions are offered (RFC 6455, section 9.1); elements of a list may be empty.
+fn judge_extensions(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {
+    static EXTENSIONS: LazyLock<Regex> = LazyLock::new(|| {
+        let token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+        let parameter = format!(r#"\s*;\s*{token}(\s*=\s*({token}|"{token}"))?"#);
+        let list = format!(r"^[\s,]*{token}({parameter})*(\s*,(\s*{token}({parameter})*)?)*\s*$");
+        Regex::new(&list).expect("a constant pattern")
+    });
+    if let Some(offered) = headers.get("sec-websocket-extensions") {
+        sink.test(Id::HelloHandshake, EXTENSIONS.is_match(offered), || {
+            evidence("extensions as in RFC 6455, section 9.1", offered.as_str(), seq)
+        });
+    }
 }
 
 fn judge_headers(headers: &BTreeMap<String, String>, seq: u64, sink: &mut Sink) {

@@ -545,6 +545,9 @@ fn the_path_is_the_one_that_was_told(#[case] path: &str, #[case] broken: &[&str]
 #[case::no_host(&[("sec-websocket-key", KEY)], &["hello.handshake"])]
 #[case::two_hosts(&[("sec-websocket-key", KEY), ("host", "h:80, h:80")], &["hello.handshake"])]
 #[case::short_key(&[("sec-websocket-key", "YWJj"), ("host", "h:80")], &["hello.handshake"])]
+#[case::extensions(&[("sec-websocket-extensions", "permessage-deflate; client_max_window_bits, x; y=\"1\", ")], &[])]
+#[case::no_parameter(&[("sec-websocket-extensions", "permessage-deflate;;")], &["hello.handshake"])]
+#[case::no_name(&[("sec-websocket-extensions", "")], &["hello.handshake"])]
 fn a_handshake_has_a_key_and_a_host(#[case] headers: &[(&str, &str)], #[case] broken: &[&str]) {
     let mut play = Play::new();
     play.upgraded("/", headers);
