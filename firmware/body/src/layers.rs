@@ -51,6 +51,9 @@ impl Defect {
                 cut_pongs: self.link.cut_pongs || inner.link.cut_pongs,
                 loses_pinged: self.link.loses_pinged || inner.link.loses_pinged,
                 loses_emptied: self.link.loses_emptied || inner.link.loses_emptied,
+                loses_empty_end: self.link.loses_empty_end || inner.link.loses_empty_end,
+                ends_at_binary_pieces: self.link.ends_at_binary_pieces
+                    || inner.link.ends_at_binary_pieces,
                 loses_split: self.link.loses_split || inner.link.loses_split,
                 drop_inner_pongs: self.link.drop_inner_pongs || inner.link.drop_inner_pongs,
                 watch_fragments: self.link.watch_fragments || inner.link.watch_fragments,
@@ -58,6 +61,7 @@ impl Defect {
                 lingers: self.link.lingers || inner.link.lingers,
                 ends_at_pong: self.link.ends_at_pong || inner.link.ends_at_pong,
                 ends_at_reason: self.link.ends_at_reason || inner.link.ends_at_reason,
+                ends_at_bare: self.link.ends_at_bare || inner.link.ends_at_bare,
                 takes_any_text: self.link.takes_any_text || inner.link.takes_any_text,
                 wide_lengths: self.link.wide_lengths || inner.link.wide_lengths,
                 same_mask: self.link.same_mask || inner.link.same_mask,

@@ -140,6 +140,10 @@ pub struct LinkOptions {
     pub loses_pinged: bool,
     /// Lose a message one of whose fragments was empty.
     pub loses_emptied: bool,
+    /// Lose a message whose last fragment was empty.
+    pub loses_empty_end: bool,
+    /// End the connection when a binary message in fragments comes.
+    pub ends_at_binary_pieces: bool,
     /// Lose a message that did not come in one read.
     pub loses_split: bool,
     /// Do not answer pings between the fragments of a message.
@@ -154,6 +158,8 @@ pub struct LinkOptions {
     pub ends_at_pong: bool,
     /// End the connection without a word when a Close frame with a reason comes.
     pub ends_at_reason: bool,
+    /// End the connection without a word when a Close frame without a code comes.
+    pub ends_at_bare: bool,
     /// Take text that is not UTF-8, with U+FFFD for what cannot be read.
     pub takes_any_text: bool,
     /// Give the length of each frame in 16 bits, even where 7 are enough.

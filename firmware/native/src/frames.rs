@@ -57,6 +57,8 @@ pub(crate) struct Arrival {
     pub(crate) pinged: bool,
     /// With an empty fragment in the middle.
     pub(crate) emptied: bool,
+    /// With an empty fragment as its last.
+    pub(crate) empty_end: bool,
     /// In several reads.
     pub(crate) split: bool,
 }
@@ -172,6 +174,7 @@ impl Watch {
                 fragmented: self.in_fragments,
                 pinged: std::mem::take(&mut self.pinged),
                 emptied: std::mem::take(&mut self.emptied),
+                empty_end: self.in_fragments && is_empty,
                 split: std::mem::take(&mut self.split),
             });
         }

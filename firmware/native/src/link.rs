@@ -75,7 +75,8 @@ impl Link {
         socket.get_mut().send_with(options);
         let watches = options.watch_fragments || options.loses_pinged || options.drop_inner_pongs;
         let keeps = options.keeps_rest || options.keeps_pieces;
-        if watches || options.loses_emptied || options.loses_split || keeps {
+        let ends = options.loses_empty_end || options.ends_at_binary_pieces;
+        if watches || options.loses_emptied || options.loses_split || keeps || ends {
             socket.get_mut().watch_fragments();
         }
         let has_pieces = socket.get_ref().has_pieces();
@@ -94,11 +95,12 @@ impl Link {
         }
         match self.socket.read() {
             Ok(Message::Text(text)) => {
-                let Arrival { fragmented, pinged, emptied, split } =
+                let Arrival { fragmented, pinged, emptied, empty_end, split } =
                     self.socket.get_mut().next_arrival();
                 let options = self.options;
                 if pinged && options.loses_pinged
                     || emptied && options.loses_emptied
+                    || empty_end && options.loses_empty_end
                     || split && options.loses_split
                 {
                     return Event::Nothing;
@@ -114,7 +116,10 @@ impl Link {
                 Event::Text { text: copy, fragmented }
             }
             Ok(Message::Binary(bytes)) => {
-                self.socket.get_mut().next_arrival();
+                let arrival = self.socket.get_mut().next_arrival();
+                if arrival.fragmented && self.options.ends_at_binary_pieces {
+                    return Event::Closed;
+                }
                 Event::Binary(bytes.to_vec())
             }
             Ok(Message::Pong(_)) if self.options.ends_at_pong => Event::Closed,
@@ -123,6 +128,7 @@ impl Link {
             {
                 Event::Closed
             }
+            Ok(Message::Close(None)) if self.options.ends_at_bare => Event::Closed,
             Ok(Message::Close(_)) => {
                 // The library has put the answer by. What the device wants to send next is refused, and would
                 // end the connection before that is out.

@@ -128,7 +128,7 @@ async fn pings_are_answered_both_ways() {
 async fn fragments_go_out_as_continuation_frames(#[case] bytes: usize) {
     let (mut link, mut client) = connected_raw().await;
     let text = "{\"ä\":\"日本\"}";
-    link.send_fragments(text, bytes, None).await.unwrap();
+    link.send_fragments(&Frame::Text(text.into()), bytes, None).await.unwrap();
     let (mut whole, mut frames) = (Vec::new(), Vec::new());
     loop {
         let first = client.read_u8().await.unwrap();
@@ -150,7 +150,7 @@ async fn fragments_go_out_as_continuation_frames(#[case] bytes: usize) {
 #[tokio::test]
 async fn a_ping_and_an_empty_piece_go_out_between_fragments() {
     let (mut link, mut client) = connected_raw().await;
-    link.send_fragments("abc", 2, Some(b"p")).await.unwrap();
+    link.send_fragments(&Frame::Text("abc".into()), 2, Some(b"p")).await.unwrap();
     let mut sent = [0; 12];
     client.read_exact(&mut sent).await.unwrap();
     let all = [TEXT, 2, b'a', b'b', FIN | 9, 1, b'p', CONTINUE, 0, FIN | CONTINUE, 1, b'c'];
@@ -158,9 +158,20 @@ async fn a_ping_and_an_empty_piece_go_out_between_fragments() {
 }
 
 #[tokio::test]
+async fn the_last_piece_may_be_empty_and_a_piece_may_be_of_binary_data() {
+    let (mut link, mut client) = connected_raw().await;
+    link.send_with_empty_end(&Frame::Text("abc".into()), 2).await.unwrap();
+    link.send_fragments(&Frame::Binary(vec![1, 2]), 1, None).await.unwrap();
+    let mut sent = [0; 15];
+    client.read_exact(&mut sent).await.unwrap();
+    let text = [TEXT, 2, b'a', b'b', CONTINUE, 1, b'c', FIN | CONTINUE, 0];
+    assert_eq!(sent, [&text[..], &[2, 1, 1, FIN | CONTINUE, 1, 2]].concat()[..]);
+}
+
+#[tokio::test]
 async fn an_empty_text_is_one_frame_however_it_is_cut() {
     let (mut link, mut client) = connected().await;
-    link.send_fragments("", 3, None).await.unwrap();
+    link.send_fragments(&Frame::Text(String::new()), 3, None).await.unwrap();
     assert_eq!(client.next().await.unwrap().unwrap(), Message::text(""));
 }
 
@@ -337,7 +348,7 @@ async fn receiving_can_be_cancelled_anywhere() {
 #[tokio::test]
 async fn a_goodbye_is_a_close_frame_and_its_answer_is_told() {
     let (mut link, mut client) = connected().await;
-    link.say_goodbye("over").await.unwrap();
+    link.say_goodbye(Some("over")).await.unwrap();
     client.send(Message::text("on its way")).await.unwrap();
     let close = timeout(LATEST, client.next()).await.unwrap();
     let Some(Ok(Message::Close(Some(close)))) = close else {
@@ -352,9 +363,18 @@ async fn a_goodbye_is_a_close_frame_and_its_answer_is_told() {
 }
 
 #[tokio::test]
+async fn a_goodbye_may_have_no_code() {
+    let (mut link, mut client) = connected_raw().await;
+    link.say_goodbye(None).await.unwrap();
+    let mut sent = [0; 2];
+    client.read_exact(&mut sent).await.unwrap();
+    assert_eq!(sent, [FIN | 8, 0]);
+}
+
+#[tokio::test]
 async fn a_goodbye_that_nobody_answers_ends_as_tcp_does() {
     let (mut link, client) = connected_raw().await;
-    link.say_goodbye("").await.unwrap();
+    link.say_goodbye(Some("")).await.unwrap();
     drop(client);
     let lost = recv(&mut link).await.unwrap_err();
     assert!(matches!(lost, LinkLost::Closed(_)), "{lost:?}");

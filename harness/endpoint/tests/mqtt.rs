@@ -275,7 +275,7 @@ async fn a_packet_in_single_bytes_is_one_message() {
     }
     assert_eq!(recv(&mut link).await, Ok(text("in bytes")));
     // And the other way round.
-    link.send_fragments("in pieces", 2, None).await.unwrap();
+    link.send_fragments(&text("in pieces"), 2, None).await.unwrap();
     assert_eq!(client.message().await.0, "in pieces");
 }
 

@@ -300,7 +300,7 @@ fn futures_are_send() {
     fn is_send<T: Send>(_: impl FnOnce(&'static mut Link, &'static mut Endpoint) -> T) {}
     is_send(|link, endpoint| async move {
         let _ = link.send(&Frame::Text(String::new())).await;
-        let _ = link.send_fragments("", 1, None).await;
+        let _ = link.send_fragments(&Frame::Text(String::new()), 1, None).await;
         let _ = link.recv().await;
         endpoint.accept().await
     });

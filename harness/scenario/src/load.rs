@@ -162,6 +162,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         unchanged: unchanged.map_err(|wrong| wrong.inside("unchanged"))?,
         fragment: raw.fragment,
         pinged: raw.ping_between,
+        empty_end: raw.empty_end,
         segments: raw.segments,
         odd_frame: raw.odd_frame,
         acknowledged: raw.qos == Some(1),
@@ -192,6 +193,14 @@ fn manner(raw: &RawStep) -> Result<(), Wrong> {
         let wrong = Wrong::new("`ping_between` without `fragment`: nothing is in pieces");
         return Err(wrong.hint("write `fragment: 64` as well").inside("ping_between"));
     }
+    if raw.empty_end && raw.fragment.is_none() {
+        let wrong = Wrong::new("`empty_end` without `fragment`: nothing is in pieces");
+        return Err(wrong.hint("write `fragment: 64` as well").inside("empty_end"));
+    }
+    if raw.empty_end && raw.ping_between {
+        let wrong = Wrong::new("`empty_end` beside `ping_between`: expected one of them");
+        return Err(wrong.hint("write two steps").inside("empty_end"));
+    }
     Ok(())
 }
 
@@ -216,7 +225,11 @@ fn messages(raw: &mut RawStep) -> Result<Vec<(&'static str, Outgoing)>, Wrong> {
             return Err(Wrong::new(what).hint(hint).inside(name));
         }
     }
-    if let Some(RawClose { reason: Some(reason) }) = &raw.close
+    if let Some(RawClose { reason: Some(_), bare: true }) = &raw.close {
+        let wrong = Wrong::new("`reason` beside `bare`: a reason stands behind a code");
+        return Err(wrong.hint("leave out one of them").inside("bare").inside("close"));
+    }
+    if let Some(RawClose { reason: Some(reason), .. }) = &raw.close
         && reason.len() > MAX_REASON_BYTES
     {
         let what = format!(
@@ -309,9 +322,9 @@ fn handling(raw: &mut RawStep) -> Result<Vec<(&'static str, Action)>, Wrong> {
         ),
         (
             "close",
-            raw.close
-                .take()
-                .map(|RawClose { reason }| Action::Close { reason: reason.unwrap_or_default() }),
+            raw.close.take().map(|RawClose { reason, bare }| Action::Close {
+                reason: (!bare).then(|| reason.unwrap_or_default()),
+            }),
         ),
         ("keep_alive", raw.keep_alive.take().map(|Nothing {}| Action::KeepAlive)),
         ("linger", raw.linger.take().map(Action::Linger)),

@@ -46,6 +46,8 @@ pub struct Step {
     pub fragment: Option<usize>,
     /// Whether a WebSocket ping comes between the fragments, where there are any.
     pub pinged: bool,
+    /// Whether the last of the fragments is empty.
+    pub empty_end: bool,
     /// Whether it is sent in TCP segments that end anywhere in it.
     pub segments: bool,
     /// What is wrong with the WebSocket frame that it is sent in.
@@ -64,13 +66,14 @@ pub struct Step {
 
 /// Names of the controls that the project's own cases have. A generated input, or a single case, may refer to one
 /// that was carried out in another.
-pub const CONTROLS: [&str; 10] = [
+pub const CONTROLS: [&str; 11] = [
     "above-maximum",
     "fraction",
     "missing-argument",
     "null-for-integer",
     "status-volume",
     "string-for-integer",
+    "string-id",
     "unknown-cursor",
     "unknown-method",
     "unknown-tool",
@@ -110,8 +113,8 @@ pub enum Action {
     },
     /// Closes the connection with the word that the transport has for it, and waits for the device's.
     Close {
-        /// Why, in words that the device may show to people; empty for none.
-        reason: String,
+        /// Why, in words that the device may show to people; empty for none. Absent means that there is no code, either.
+        reason: Option<String>,
     },
     /// Says nothing until the device sends what keeps its connection alive.
     KeepAlive,
@@ -269,6 +272,7 @@ impl Step {
             unchanged: None,
             fragment: None,
             pinged: false,
+            empty_end: false,
             segments: false,
             odd_frame: None,
             acknowledged: false,

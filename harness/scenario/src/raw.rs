@@ -112,6 +112,9 @@ pub(super) struct RawStep {
     /// Sends a WebSocket ping, and a piece that is empty, between the pieces of `fragment`.
     #[serde(default)]
     pub(super) ping_between: bool,
+    /// Ends the pieces of `fragment` with one that is empty.
+    #[serde(default)]
+    pub(super) empty_end: bool,
     /// Sends the message in TCP segments of 1, 2, 4 and so many bytes, each a moment after the other.
     #[serde(default)]
     pub(super) segments: bool,
@@ -138,6 +141,9 @@ pub(super) struct RawClose {
     /// The reason that stands behind the code.
     #[schemars(length(max = 123))]
     pub(super) reason: Option<String>,
+    /// Whether it has no code, and nothing else.
+    #[serde(default)]
+    pub(super) bare: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -97,6 +97,7 @@ mod tests {
             "control",
             "do",
             "drop",
+            "empty_end",
             "expect",
             "fragment",
             "like",

@@ -83,8 +83,11 @@ fn action(out: &mut String, action: &Action, indent: usize) {
         Action::Configure { version } => {
             let _ = writeln!(out, "configure: {{version: {version}}}");
         }
-        Action::Close { reason } if reason.is_empty() => out.push_str("close: {}\n"),
-        Action::Close { reason } => {
+        Action::Close { reason: None } => out.push_str("close: {bare: true}\n"),
+        Action::Close { reason: Some(reason) } if reason.is_empty() => {
+            out.push_str("close: {}\n");
+        }
+        Action::Close { reason: Some(reason) } => {
             let _ = writeln!(out, "close: {{reason: {}}}", quoted(reason));
         }
         Action::KeepAlive => out.push_str("keep_alive: {}\n"),
@@ -196,6 +199,9 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
     }
     if step.pinged {
         let _ = writeln!(out, "{pad}ping_between: true");
+    }
+    if step.empty_end {
+        let _ = writeln!(out, "{pad}empty_end: true");
     }
     if step.segments {
         let _ = writeln!(out, "{pad}segments: true");
@@ -481,7 +487,7 @@ rules = ["xiaozhi"]
             1 => prop::option::of(0..1000_u64).prop_map(|listen_ms| Action::Audio { listen_ms }),
             1 => Just(Action::KeepAlive),
             1 => prop::sample::select(vec![Linger::Quiet, Linger::Busy]).prop_map(Action::Linger),
-            1 => "[ -~]{0,40}".prop_map(|reason| Action::Close { reason }),
+            1 => prop::option::of("[ -~]{0,40}").prop_map(|reason| Action::Close { reason }),
             1 => (1..=3u8).prop_map(|version| Action::Configure { version }),
             1 => Just(Action::Reboot),
         ];
@@ -515,6 +521,7 @@ rules = ["xiaozhi"]
             bind: named.clone().map(|name| (name, "/json/x".to_owned())).into_iter().collect(),
             unchanged: flag.then_some(Id::IdsZero),
             pinged: fragment.is_some_and(|bytes| bytes % 2 == 1),
+            empty_end: fragment.is_some_and(|bytes| bytes % 4 == 2),
             segments: !flag && fragment.is_none(),
             odd_frame: (flag && fragment.is_none()).then_some(OddFrame::UnknownOpcode),
             fragment,

@@ -105,6 +105,20 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "tool-prefix": "Tools are compared up to the length of their name."
         => found_by(|asked, known| asked.starts_with(known));
+    "tool-suffix": "Tools are compared from the end of their name: anything may stand before it."
+        => found_by(|asked, known| asked.ends_with(known));
+    "tool-first-letter-unread": "The first letter of a tool's name is not compared, and may be missing."
+        => found_by(|asked, known| known.get(1..) == Some(asked));
+    "tool-last-letter-unread": "The last letter of a tool's name is not compared."
+        => found_by(|asked, known| {
+            asked.len() == known.len() && asked.get(..asked.len() - 1) == known.get(..known.len() - 1)
+        });
+    "tool-quotes-dropped": "Quotes around a tool's name are dropped."
+        => found_by(|asked, known| asked.trim_matches(['"', '\'']) == known);
+    "tool-as-function": "A tool may be called as a function is written: with brackets."
+        => found_by(|asked, known| asked.strip_suffix("()") == Some(known));
+    "tool-query-cut": "A tool's name ends at a question mark."
+        => found_by(|asked, known| asked.split('?').next() == Some(known));
     "tool-compared-to-24": "The first 24 characters of a tool's name are compared, the others are not."
         => found_by(|asked, known| asked == known || known.len() > 24 && asked.starts_with(&known[..24]));
     "tool-by-checksum": "Tools are compared by the sum of the characters of their name."

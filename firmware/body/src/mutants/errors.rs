@@ -65,6 +65,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
             let sum = |name: &str| name.bytes().map(u32::from).sum::<u32>();
             asked.len() == known.len() && sum(asked) == sum(known)
         });
+    "method-quotes-dropped": "Quotes around a method are dropped."
+        => found_by(|asked, known| asked.trim_matches(['"', '\'']) == known);
+    "method-slashes-joined": "Several slashes in a method are one: tools//list works."
+        => found_by(|asked, known| asked.replace("//", "/") == known);
+    "method-underscores": "A method may be spelled with underscores: tools_list works."
+        => found_by(|asked, known| asked.contains('_') && asked.replace('_', "/") == known);
+    "method-separator-unread": "The separator in a method may be missing: toolslist works."
+        => found_by(|asked, known| asked == known.replace('/', ""));
+    "method-last-letter-unread": "The last letter of a method is not compared."
+        => found_by(|asked, known| {
+            asked.len() == known.len() && asked.get(..asked.len() - 1) == known.get(..known.len() - 1)
+        });
     "method-dots": "A method may be spelled with dots: tools.list works."
         => found_by(|asked, known| asked.contains('.') && asked.replace('.', "/") == known);
     "missing-name-32603": "A call without tool name gets the code of an internal error."

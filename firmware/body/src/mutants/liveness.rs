@@ -133,6 +133,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "close-reason-unread":
         "A Close frame of the server with a reason is taken for a broken one: it is not answered."
         => link(|options| options.ends_at_reason = true);
+    "close-bare-unread":
+        "A Close frame of the server without a code is taken for a broken one: it is not answered."
+        => link(|options| options.ends_at_bare = true);
     "pong-disconnects": "A pong that answers no ping is taken for a fault of the server, and ends the connection."
         => link(|options| options.ends_at_pong = true);
     "pong-missing": "WebSocket pings are not answered."
@@ -147,6 +150,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.cut_pongs = true);
     "empty-fragment-ends": "An empty fragment in the middle of a message makes the device forget the message."
         => link(|options| options.loses_emptied = true);
+    "empty-end-lost": "A message whose last fragment is empty is waited for, and lost."
+        => link(|options| options.loses_empty_end = true);
+    "binary-in-fragments-disconnects": "A binary message in fragments ends the connection."
+        => link(|options| options.ends_at_binary_pieces = true);
     "split-frame-lost": "A frame is taken for lost when it does not come in one TCP segment."
         => link(|options| options.loses_split = true);
     "pong-between-fragments-missing": "A ping between the fragments of a message is not answered."

@@ -89,6 +89,7 @@ const AREAS: &[Area] = &[
     ("session", session::MUTANTS),
     ("session", goodbye::MUTANTS),
     ("session", side_effects::SESSION),
+    ("session", other_ways::SESSION),
     ("status", status::MUTANTS),
     ("status", side_effects::STATUS),
     ("stock", stock::MUTANTS),

@@ -59,6 +59,60 @@ pub(super) const ENVELOPE: &[Row] = rows! {
         .over(defect().disconnected(move |_| stuck.set(ended.replace(false))))
         .over(payloads_lost(move |payload| is_stuck.get() && get(payload, "method") == "tools/list"))
     };
+    "speaking-unknown-tool-code": "While the device speaks an unknown tool gets a code of the device's own." => {
+        let (speech, speaks) = speaking(false);
+        speech.on_answer(move |cause, payload, _| {
+            if speaks.get() && cause.tool().contains("mcp_hil") && payload.get("error").is_some() {
+                payload["error"]["code"] = json!(-32000);
+            }
+            Flow::Pass
+        })
+    };
+    "speaking-unknown-method-succeeds": "While the device speaks a method that there is not succeeds." => {
+        let (speech, speaks) = speaking(false);
+        speech.on_answer(move |cause, payload, _| {
+            if speaks.get() && cause.method() == "mcp_hil/no_such_method" {
+                *payload = result(&payload["id"], json!({}));
+            }
+            Flow::Pass
+        })
+    };
+    "speaking-ids-int32": "While the device speaks ids of refusals saturate at 2147483647." => {
+        let (speech, speaks) = speaking(false);
+        speech.on_answer(move |_, payload, _| {
+            if speaks.get() && payload.get("error").is_some() {
+                clamp(payload);
+            }
+            Flow::Pass
+        })
+    };
+    "spoken-ids-int32": "Once the device has spoken, ids of lists saturate at 2147483647." => {
+        let (speech, spoke) = speaking(true);
+        speech.on_answer(move |cause, payload, _| {
+            if spoke.get() && cause.method() == "tools/list" {
+                clamp(payload);
+            }
+            Flow::Pass
+        })
+    };
+    "spoken-unknown-tool-succeeds": "Once the device has spoken, a tool that there is not succeeds." => {
+        let (speech, spoke) = speaking(true);
+        speech.on_answer(move |cause, payload, _| {
+            if spoke.get() && cause.tool().contains("mcp_hil") {
+                *payload = result(&payload["id"], text_result("true"));
+            }
+            Flow::Pass
+        })
+    };
+    "speaking-arguments-clamped": "While the device speaks a level above the greatest is taken for that." => {
+        let (speech, speaks) = speaking(false);
+        speech.over(defect().on_call(move |params, _| {
+            let level = params.pointer_mut("/arguments/volume").filter(|_| speaks.get());
+            if let Some(level) = level && level.as_i64().is_some_and(|level| level > 100) {
+                *level = json!(100);
+            }
+        }))
+    };
     "speaking-binary-panics": "A binary frame that is not audio crashes the decoder, which runs while the device speaks." => {
         let [speaks, decodes] = shared(false);
         arriving("tts", move |envelope, _| {
@@ -66,6 +120,46 @@ pub(super) const ENVELOPE: &[Row] = rows! {
             Flow::Pass
         })
         .over(defect().binary(move |_, hands| if decodes.get() { hands.act(Act::Panic); }))
+    };
+};
+
+pub(super) const SESSION: &[Row] = rows! {
+    "session-unknown-method-code": "After a new connection an unknown method gets the code of an internal error."
+        => on_next(|cause, payload| {
+            if cause.method() == "mcp_hil/no_such_method" && payload.get("error").is_some() {
+                payload["error"]["code"] = json!(-32603);
+            }
+        });
+    "session-unknown-tool-succeeds": "After a new connection a tool that there is not succeeds."
+        => on_next(|cause, payload| {
+            if cause.tool().contains("mcp_hil") {
+                *payload = result(&payload["id"], text_result("true"));
+            }
+        });
+    "session-ids-int32": "After a new connection ids of lists saturate at 2147483647."
+        => on_next(|cause, payload| {
+            if cause.method() == "tools/list" {
+                clamp(payload);
+            }
+        });
+    "session-call-ids-int32": "After a new connection ids of calls that succeed saturate at 2147483647."
+        => on_next(|cause, payload| {
+            if !cause.tool().is_empty() && payload.get("error").is_none() {
+                clamp(payload);
+            }
+        });
+    "session-string-id-answered": "After a new connection a list is sent whatever its id is." => {
+        let [again, is_again] = shared(false);
+        defect()
+            .on_method("tools/list", move |payload, hands| {
+                let id = get(payload, "id").clone();
+                let is_text = is_again.get() && id.is_string();
+                if is_text {
+                    hands.send_payload(&result(&id, json!({"tools": []})));
+                }
+                drop_if(is_text)
+            })
+            .disconnected(move |_| again.set(true))
     };
 };
 
@@ -123,6 +217,29 @@ pub(super) const VOLUME: &[Row] = rows! {
             }
         });
 };
+
+/// Edits the answers on every connection but the first.
+fn on_next(edit: fn(&Request, &mut Value)) -> Defect {
+    let [again, is_again] = shared(false);
+    defect()
+        .on_answer(move |cause, payload, _| {
+            if is_again.get() {
+                edit(cause, payload);
+            }
+            Flow::Pass
+        })
+        .disconnected(move |_| again.set(true))
+}
+
+/// Follows whether the device speaks, or, if that is wanted, whether it has come to an end.
+fn speaking(ended: bool) -> (Defect, Rc<Cell<bool>>) {
+    let [state, seen] = shared(false);
+    let defect = arriving("tts", move |envelope, _| {
+        state.set((get(envelope, "state") == "stop") == ended);
+        Flow::Pass
+    });
+    (defect, seen)
+}
 
 /// A level that comes directly behind such a text is accepted, and the level stays as it is.
 fn set_lost_behind(is_such: fn(&str) -> bool) -> Defect {

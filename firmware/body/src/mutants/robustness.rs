@@ -120,6 +120,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.contains(|character| character > '\u{FFFF}'), Act::Hang);
     "batch-panics": "A batch is read as an object." => envelopes_instead(is_batch, Act::Panic);
     "batch-hangs": "A batch stops the message loop." => envelopes_instead(is_batch, Act::Hang);
+    "batch-wraps-answers": "Once a batch has come, the answer to each request is in an array." => {
+        let [seen, is_seen] = shared(false);
+        envelopes(move |envelope| seen.set(seen.get() || is_batch(envelope)))
+            .on_answer(move |_, payload, _| {
+                if is_seen.get() {
+                    *payload = json!([payload.take()]);
+                }
+                Flow::Pass
+            })
+    };
     "burst-overflow": "Of requests back to back those beyond the sixteenth are lost."
         => queue(|index| index < 16);
     "burst-calls-lost": "Of calls back to back those beyond the twentieth are lost; other requests are not."

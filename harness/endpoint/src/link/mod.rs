@@ -150,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Sends one text message in pieces of at most `bytes` bytes (at least one): continuation
+    /// Sends one message in pieces of at most `bytes` bytes (at least one): continuation
     /// frames over WebSocket, separate TCP segments over MQTT. A cut may fall inside a character.
     /// Over WebSocket a ping with the data of `ping` comes after the first piece.
     ///
@@ -158,14 +158,29 @@ impl Link {
     /// As [`send`](Self::send).
     pub async fn send_fragments(
         &mut self,
-        text: &str,
+        frame: &Frame,
         bytes: usize,
         ping: Option<&[u8]>,
     ) -> Result<(), LinkLost> {
         match &mut self.wire {
-            Wire::WebSocket(link) => link.send_fragments(text, bytes, ping).await,
-            Wire::Mqtt(link) => link.publish(text.as_bytes(), Some(bytes.max(1)), 0).await,
-            Wire::Broker(link) => link.publish(text.as_bytes()).await,
+            Wire::WebSocket(link) => link.send_fragments(frame, bytes, ping, false).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(bytes.max(1)), 0).await,
+            Wire::Broker(link) => link.publish(frame.bytes()).await,
+        }
+    }
+
+    /// The same without a ping; over WebSocket the last of the continuation frames is empty.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub async fn send_with_empty_end(
+        &mut self,
+        frame: &Frame,
+        bytes: usize,
+    ) -> Result<(), LinkLost> {
+        match &mut self.wire {
+            Wire::WebSocket(link) => link.send_fragments(frame, bytes, None, true).await,
+            Wire::Mqtt(_) | Wire::Broker(_) => self.send_fragments(frame, bytes, None).await,
         }
     }
 
@@ -246,13 +261,14 @@ impl Link {
         }
     }
 
-    /// Says goodbye as the protocol of the transport has it: a WebSocket Close frame with code 1000 and a reason. What
+    /// Says goodbye as the protocol of the transport has it: a WebSocket Close frame with code 1000 and a reason, or with
+    /// nothing where that is absent. What
     /// the device says afterwards is still received, its own Close frame as [`LinkLost::Goodbye`]. Over
     /// MQTT, where a server has no such word, nothing is sent.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn say_goodbye(&mut self, reason: &str) -> Result<(), LinkLost> {
+    pub async fn say_goodbye(&mut self, reason: Option<&str>) -> Result<(), LinkLost> {
         match &mut self.wire {
             Wire::WebSocket(link) => link.say_goodbye(reason).await,
             Wire::Mqtt(_) | Wire::Broker(_) => Ok(()),

@@ -115,26 +115,33 @@ impl WebSocketLink {
         self.settle(sent.map(|sent| sent.map_err(WsError::Io)))
     }
 
-    /// Sends one text message as real continuation frames of at most `bytes` bytes (at least
+    /// Sends one message as real continuation frames of at most `bytes` bytes (at least
     /// one), and a ping with the data of `ping`, and an empty piece, after the first. A cut may fall inside a character.
+    /// The last piece is empty if `ends_empty` says so.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub(crate) async fn send_fragments(
         &mut self,
-        text: &str,
+        frame: &Frame,
         bytes: usize,
         ping: Option<&[u8]>,
+        ends_empty: bool,
     ) -> Result<(), LinkLost> {
         self.ready()?;
-        let whole = Bytes::copy_from_slice(text.as_bytes());
+        let whole = Bytes::copy_from_slice(frame.bytes());
+        let kind = match frame {
+            Frame::Binary(_) => Data::Binary,
+            _ => Data::Text,
+        };
         let mut ping = ping.map(Bytes::copy_from_slice);
         let socket = &mut self.socket;
         let sent = timeout(SEND_DEADLINE, async move {
-            let (mut at, mut kind) = (0_usize, Data::Text);
+            let (mut at, mut kind) = (0_usize, kind);
             loop {
                 let end = whole.len().min(at.saturating_add(bytes.max(1)));
-                let last = end == whole.len();
+                // A piece of the rest is empty where nothing is left.
+                let last = if ends_empty { at == whole.len() } else { end == whole.len() };
                 let part = WsFrame::message(whole.slice(at..end), OpCode::Data(kind), last);
                 socket.feed(Message::Frame(part)).await?;
                 if last {
@@ -152,14 +159,16 @@ impl WebSocketLink {
         self.settle(sent)
     }
 
-    /// Sends a Close frame with code 1000, and a reason of at most 123 bytes, and flushes it (RFC 6455, section 5.5.1).
+    /// Sends a Close frame with code 1000, and a reason of at most 123 bytes, or with nothing, and flushes it (RFC 6455,
+    /// section 5.5.1).
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub(crate) async fn say_goodbye(&mut self, reason: &str) -> Result<(), LinkLost> {
+    pub(crate) async fn say_goodbye(&mut self, reason: Option<&str>) -> Result<(), LinkLost> {
         self.ready()?;
-        let close = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::from(reason) };
-        let message = Message::Close(Some(close));
+        let close = reason
+            .map(|reason| CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::from(reason) });
+        let message = Message::Close(close);
         let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
         self.settle(sent)
     }

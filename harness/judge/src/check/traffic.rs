@@ -171,7 +171,7 @@ impl Judge {
                 self.answer(seq, frame, payload)
             }
             Payload::Notification(payload) | Payload::Request(payload) => self.asked(seq, payload),
-            Payload::Batch(_) if self.batch_sent => Seen::Other,
+            Payload::Batch(answers) if self.may_answer_batch(answers) => Seen::Other,
             payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
                 self.sink.test(Id::EnvelopePayloadObject, false, || {
                     evidence("an object as payload", frame.display(), seq)
@@ -184,6 +184,20 @@ impl Judge {
                 recover_id(&text).map_or(Seen::Other, |id| self.broken_answer(&id))
             }
         }
+    }
+
+    /// Whether an array may be the answer to a batch, which may come when the next case has begun. What answers a request
+    /// that stood alone is none, and nor is what the device tells by itself.
+    fn may_answer_batch(&self, answers: &[Value]) -> bool {
+        let stood_alone = |answer: &Value| {
+            let asked = answer.get("id").and_then(|id| self.pending.waiting(id));
+            let open = asked.and_then(|asked| self.pending.unanswered(asked));
+            open.is_some_and(|open| Duty::batch_ids(&Frame::Text(open.text.to_string())).is_none())
+        };
+        let is_own = |message: &Value| message.get("method").is_some();
+        self.batch_sent
+            && !answers.iter().any(stood_alone)
+            && (answers.is_empty() || !answers.iter().all(is_own))
     }
 
     /// Whether a message that is marked as sent again is to be taken all the same. It may be one that was lost with an

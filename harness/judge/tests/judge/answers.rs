@@ -26,6 +26,10 @@ const BIG_ANSWER: &str = r#"< {"jsonrpc":"2.0","id":9007199254740992,"result":{}
 const NO_ID: &str = r#"< {"jsonrpc":"2.0","error":{"code":-32600,"message":"m"}}"#;
 const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}"#;
 
+/// A batch of one request, and the answer to it.
+const BATCH: &str = r#"> 0 [{"jsonrpc":"2.0","id":10,"method":"ping"}]"#;
+const TEN_IN_ARRAY: &str = r#"< [{"jsonrpc":"2.0","id":10,"result":{}}]"#;
+
 #[rstest]
 #[case::good(&[PING, PONG], &[])]
 #[case::equal_number(&[PING, r#"< {"jsonrpc":"2.0","id":7.0,"result":{}}"#], &[])]
@@ -64,6 +68,28 @@ const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"p
 )]
 #[case::ignored(&[PING, "? 0", FENCE, FENCED], &["a/a jsonrpc.answer-required"])]
 #[case::dead(&[PING, "? 0", FENCE, "? 0.fence"], &["a/a jsonrpc.answer-required?"])]
+#[case::batch_answered_in_an_array(&[BATCH, FENCE, TEN_IN_ARRAY, FENCED], &[])]
+#[case::batch_answered_late_in_an_array(&[BATCH, FENCE, FENCED, PING, TEN_IN_ARRAY, PONG], &[])]
+#[case::batch_refused_in_an_array(
+    &[BATCH, r#"< [{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}]"#, FENCE, FENCED],
+    &[]
+)]
+#[case::request_behind_a_batch_answered_in_an_array(
+    &[BATCH, FENCE, TEN_IN_ARRAY, FENCED, PING, r#"< [{"jsonrpc":"2.0","id":7,"result":{}}]"#],
+    &["a/a envelope.payload-object"]
+)]
+#[case::request_answered_among_those_of_a_batch(
+    &[
+        BATCH,
+        FENCE,
+        r#"< [{"jsonrpc":"2.0","id":10,"result":{}},{"jsonrpc":"2.0","id":8,"result":{}}]"#,
+    ],
+    &["a/a envelope.payload-object"]
+)]
+#[case::word_in_an_array_behind_a_batch(
+    &[BATCH, FENCE, FENCED, r#"< [{"jsonrpc":"2.0","method":"notifications/x"}]"#],
+    &["a/a envelope.payload-object"]
+)]
 #[case::string_dropped(&[STRING, FENCE, FENCED], &[])]
 #[case::string_refused(&[STRING, FENCE, REFUSAL, FENCED], &[])]
 #[case::string_refused_with_its_id(

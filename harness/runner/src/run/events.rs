@@ -465,7 +465,7 @@ impl Session {
 
     /// The harness says goodbye: a Close frame, which the device answers with its own (RFC 6455, section
     /// 5.5.1). The connection is dropped in the end, whatever came.
-    pub(super) async fn close_link(&mut self, at: &Arc<str>, reason: &str) -> Exchange {
+    pub(super) async fn close_link(&mut self, at: &Arc<str>, reason: Option<&str>) -> Exchange {
         let Some(mut link) = self.connection.link.take() else {
             return Exchange::Gone;
         };

@@ -79,11 +79,9 @@ impl Session {
     fn under_fresh_id(&mut self, frame: &Frame) -> Option<Frame> {
         let Frame::Text(text) = frame else { return None };
         let id = Duty::of(frame).id?.as_u64().filter(|id| self.conversation.gave(*id))?;
-        let member = format!("\"id\":{id}");
-        let (before, behind) =
-            text.split_once(&member).filter(|_| text.matches(&member).count() == 1)?;
+        let (before, behind) = around_number(text, &id.to_string())?;
         let fresh = self.conversation.fresh_id();
-        Some(Frame::Text(format!("{before}\"id\":{fresh}{behind}")))
+        Some(Frame::Text(format!("{before}{fresh}{behind}")))
     }
 
     async fn exchange_once(
@@ -371,5 +369,30 @@ impl Session {
                 return;
             }
         }
+    }
+}
+
+/// What stands before and behind a number in a JSON text, however the member is spelled that holds it; nothing where the
+/// number stands in it more than once.
+fn around_number<'a>(text: &'a str, number: &str) -> Option<(&'a str, &'a str)> {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let mut places = text.match_indices(number).filter_map(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + number.len()..]);
+        (!before.ends_with(is_digit) && !behind.starts_with(is_digit)).then_some((before, behind))
+    });
+    places.next().filter(|_| places.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::around_number;
+
+    #[test]
+    fn a_number_is_found_where_it_stands_once_by_itself() {
+        let spelled = r#"{ "\u0069d" : 1001 , "x": 11001 }"#;
+        let around = (r#"{ "\u0069d" : "#, r#" , "x": 11001 }"#);
+        assert_eq!(around_number(spelled, "1001"), Some(around));
+        assert_eq!(around_number(r#"{"id":1001,"x":"1001"}"#, "1001"), None);
+        assert_eq!(around_number(r#"{"id":10010}"#, "1001"), None);
     }
 }

@@ -68,6 +68,8 @@ pub(super) enum Manner {
     Pieces(usize),
     /// The same with a ping after the first piece, where the transport has pings.
     PiecesAroundPing(usize),
+    /// In pieces of so many bytes and an empty one behind them.
+    PiecesAndNothing(usize),
     /// In TCP segments that end anywhere in it.
     Segments,
     /// With the transport's own acknowledgement, where it has one.
@@ -254,11 +256,14 @@ impl Session {
         }
         let link = self.connection.link.as_mut()?;
         let sent = match (&frame, manner) {
-            (Frame::Text(text), Manner::Pieces(bytes)) => {
-                link.send_fragments(text, bytes, None).await
+            (Frame::Text(_) | Frame::Binary(_), Manner::Pieces(bytes)) => {
+                link.send_fragments(&frame, bytes, None).await
             }
-            (Frame::Text(text), Manner::PiecesAroundPing(bytes)) => {
-                link.send_fragments(text, bytes, Some(PING_BETWEEN)).await
+            (Frame::Text(_) | Frame::Binary(_), Manner::PiecesAroundPing(bytes)) => {
+                link.send_fragments(&frame, bytes, Some(PING_BETWEEN)).await
+            }
+            (Frame::Text(_) | Frame::Binary(_), Manner::PiecesAndNothing(bytes)) => {
+                link.send_with_empty_end(&frame, bytes).await
             }
             (_, Manner::Segments) => link.send_in_segments(&frame).await,
             (_, Manner::Acknowledged) => link.send_acknowledged(&frame).await,

@@ -127,7 +127,7 @@ impl Session {
             }
             Action::Close { reason } => {
                 dialing.said_goodbye();
-                self.close_link(at, reason).await
+                self.close_link(at, reason.as_deref()).await
             }
             Action::KeepAlive => {
                 self.wait_for_keep_alive(at).await;
@@ -475,6 +475,7 @@ fn called(frame: &Frame) -> Option<String> {
 pub(super) fn manner(step: &Step) -> Manner {
     match step.fragment {
         Some(bytes) if step.pinged => Manner::PiecesAroundPing(bytes),
+        Some(bytes) if step.empty_end => Manner::PiecesAndNothing(bytes),
         Some(bytes) => Manner::Pieces(bytes),
         None if step.segments => Manner::Segments,
         None if step.acknowledged => Manner::Acknowledged,
