@@ -16,7 +16,7 @@ use tries::Tries;
 const MOST_BAD: usize = 32;
 
 /// Most values that a schema allows, beside the first.
-const MOST_OTHERS: usize = 3;
+const MOST_OTHERS: usize = 6;
 
 /// Keywords that limit a text beyond its length, or may be meant to.
 const OF_TEXTS: [&str; 4] = ["pattern", "format", "contentEncoding", "contentMediaType"];

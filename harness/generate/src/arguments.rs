@@ -448,8 +448,8 @@ pub(crate) fn of_other_types(argument: &Argument) -> Option<(Id, Vec<Value>)> {
     if let Kind::Samples(samples) = &argument.kind {
         // Some take null for what is left out.
         let may = |value: &&Value| argument.required || !value.is_null();
-        let values = samples.bad.iter().filter(may).cloned().collect();
-        return Some((Id::ArgumentsSchema, values));
+        let values: Vec<Value> = samples.bad.iter().filter(may).cloned().collect();
+        return Some((Id::ArgumentsSchema, values)).filter(|(_, values)| !values.is_empty());
     }
     let has_default = argument.default.is_some();
     let values = match argument.kind {

@@ -322,6 +322,27 @@ fn a_device_without_anything_still_gets_cases() {
     }
 }
 
+/// Of some schemas a good value can be made, and no bad one, or neither.
+#[rstest::rstest]
+#[case(json!({"type": "array", "default": [1]}))]
+#[case(json!({"type": "object", "default": {"red": 0}}))]
+#[case(json!({"type": ["integer", "null", "string"]}))]
+#[case(json!({"type": "string", "format": "color"}))]
+#[case(json!({"enum": []}))]
+#[case(json!({"default": null}))]
+#[case(json!(true))]
+fn an_odd_schema_still_leaves_inputs(#[case] schema: Value) {
+    for required in [&["x"][..], &[]] {
+        let tools = [tool("self.x.set_x", json!({"x": schema}), required)];
+        let context = Context::new(&Facts::default(), &tools, &permission(Trust::Simulated));
+        for property in &PROPERTIES {
+            for number in 0..3 {
+                Draw::new(property, &context, 7, number).case();
+            }
+        }
+    }
+}
+
 #[test]
 fn needs_are_capabilities_and_ids_are_unique() {
     for property in &PROPERTIES {

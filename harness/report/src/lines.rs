@@ -342,7 +342,7 @@ pub fn failure(failure: &Failure, limit: usize) -> Vec<(&'static str, String)> {
     if let Some(second) = &failure.second_try {
         let text = format!("did not recur when tried again from a known state: {second}");
         rows.push(("flaky", clean::line(&text, limit)));
-    } else {
+    } else if failure.steps > 0 {
         let cut_short = failure.cut_short.as_ref();
         let on_surrogate = match failure.on_surrogate {
             0 => String::new(),

@@ -79,6 +79,14 @@ fn what_is_defined_elsewhere_is_looked_up() {
 #[case(json!({"type": "array", "items": {"type": "boolean"}}), json!([]))]
 #[case(json!({"type": "string", "pattern": "^[a-z]$"}), json!("c"))]
 #[case(
+    json!({"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 23}}),
+    json!([23])
+)]
+#[case(
+    json!({"type": "object", "properties": {"hour": {"type": "integer", "minimum": 0, "maximum": 23}}}),
+    json!({"hour": 23})
+)]
+#[case(
     json!({"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a"]}),
     json!({"a": 1, "b": 2})
 )]
@@ -93,6 +101,7 @@ fn there_are_further_good_values(#[case] schema: Value, #[case] other: Value) {
 #[case::between(json!({"enum": [0, 90]}), json!(89))]
 #[case::line(json!({"type": "string", "pattern": "^[0-9]{2}$"}), json!("11\n"))]
 #[case::part(json!({"type": "string", "pattern": "^[0-9]{2}$"}), json!("x11"))]
+#[case::range(json!({"type": "string", "pattern": "^([01][0-9]|2[0-3]):00$"}), json!("29:00"))]
 #[case::twice(
     json!({"type": "array", "items": {"enum": ["mo"]}, "uniqueItems": true}),
     json!(["mo", "mo"])

@@ -11,6 +11,9 @@ pub(super) const MOST_DEEP: u8 = 5;
 /// Most elements of an array that is made.
 const MOST_ELEMENTS: u64 = 32;
 
+/// Longest text, in bytes, of which each character is made another one.
+const MOST_PLACES: usize = 12;
+
 /// Longest text that is made, in characters.
 const LONGEST: usize = 256;
 
@@ -96,6 +99,7 @@ impl Maker {
         let mut values = vec![good.clone()];
         values.extend(most.map(times));
         values.extend((least < usual).then(|| times(least)));
+        values.extend(element.others.iter().map(|other| json!([other])));
         let mut wrong =
             vec![json!(null), json!({}), json!("mcp-hil"), json!(good.to_string()), json!(1)];
         // An element that stands alone: some make a list of it.
@@ -159,7 +163,9 @@ impl Maker {
             let bad = samples.bad.iter().filter(|bad| !bad.is_null());
             wrong.extend(bad.map(|bad| with(&good, name, bad)));
         }
-        Tries { values: vec![good.into(), whole.into()], wrong }
+        let others = parts.iter().flat_map(|(name, it)| it.others.iter().map(move |it| (name, it)));
+        let others: Vec<Value> = others.map(|(name, other)| with(&whole, name, other)).collect();
+        Tries { values: [good.into(), whole.into()].into_iter().chain(others).collect(), wrong }
     }
 }
 
@@ -254,6 +260,20 @@ fn plain(number: f64) -> Value {
     }
 }
 
+/// A text with one digit made a nine, or one letter the last of its alphabet, at each place.
+fn raised(text: &str) -> Vec<String> {
+    let at = |place: usize| {
+        let last = |(here, c): (usize, char)| match c {
+            '0'..='8' if here == place => '9',
+            'a'..='y' if here == place => 'z',
+            'A'..='Y' if here == place => 'Z',
+            other => other,
+        };
+        text.chars().enumerate().map(last).collect::<String>()
+    };
+    (0..text.chars().count()).map(at).filter(|other| other != text).collect()
+}
+
 fn texts(schema: &Value) -> Tries {
     let text = |name: &str| schema.get(name).and_then(Value::as_str);
     let count = |name: &str| {
@@ -274,6 +294,10 @@ fn texts(schema: &Value) -> Tries {
             other_case(good),
         ]);
     }
+    // A range may be wider than it looks: 29 for an hour.
+    wrong.extend(
+        patterned.iter().filter(|good| good.len() <= MOST_PLACES).flat_map(|good| raised(good)),
+    );
     let usual = FORMATS.iter().find(|(name, _)| Some(*name) == text("format"));
     let made = patterned.into_iter().chain(usual.map(|(_, text)| (*text).to_owned()));
     let least = count("minLength").unwrap_or(0);

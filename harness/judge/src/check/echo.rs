@@ -40,6 +40,8 @@ const IN_JSON: usize = 2;
 pub(super) struct Echoes {
     /// The words that each puts around it.
     words: BTreeMap<String, Words>,
+    /// The argument in which each takes it.
+    names: BTreeMap<String, String>,
     /// Those whose answers were JSON around a text that needs no escapes.
     json: BTreeMap<String, Json>,
     /// What stood between the marks when they were last used, by the tool that took it.
@@ -135,17 +137,19 @@ impl Echoes {
             self.judge_reader(tool, text, (payload, open, seq), sink);
             return;
         }
-        let arguments: Vec<&Value> = arguments.into_iter().flat_map(Map::values).collect();
+        let arguments: Vec<(&String, &Value)> = arguments.into_iter().flatten().collect();
         if !is_marked {
-            if let [Value::String(sent)] = arguments[..]
+            // Under another name it is not given to the tool.
+            if let [(name, Value::String(sent))] = arguments[..]
+                && self.names.get(tool).is_none_or(|known| known == name)
                 && !seeks(tool)
             {
                 self.judge_whole(tool, sent, text, (payload, open, seq), sink);
             }
             return;
         }
-        let mut texts = arguments.into_iter().filter_map(Value::as_str);
-        let Some(sent) = texts.find_map(between) else {
+        let mut texts = arguments.into_iter().filter_map(|(name, it)| Some((name, it.as_str()?)));
+        let Some((name, sent)) = texts.find_map(|(name, text)| Some((name, between(text)?))) else {
             return;
         };
         self.given.insert(tool.clone(), sent.to_owned());
@@ -175,6 +179,7 @@ impl Echoes {
             });
         }
         if holds {
+            self.names.entry(tool.clone()).or_insert_with(|| name.clone());
             self.judge_json(tool, sent, text, (payload, open, seq), sink);
             self.learn(tool, around(text));
         }

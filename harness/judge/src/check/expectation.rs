@@ -11,7 +11,7 @@ use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, VOLUME_TOLERANCE, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::step::{self, StepKind, beside};
-use mcp_hil_core::transcript::{Party, TargetEvent, What};
+use mcp_hil_core::transcript::{Party, Role, TargetEvent, What};
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::{Frame, Inbound, as_integer};
 use mcp_hil_scenario::{
@@ -93,6 +93,9 @@ struct Judge<'a> {
     /// done is not done, which the steps behind it would show.
     was_crowded: bool,
 }
+
+/// After so many microseconds a screen may have dimmed by itself.
+const DIMS_US: u64 = 1_200_000;
 
 /// What was expected, and what was received instead.
 type Mismatch = (String, String);
@@ -320,6 +323,17 @@ impl Judge<'_> {
         }))
     }
 
+    /// Microseconds from the message before this one to the answer to this one.
+    fn since_before(&self, at: &str) -> Option<u64> {
+        let (asked, took) = self.log.took_us(at)?;
+        let is_before = |logged: &&Logged| {
+            let is_message = matches!(logged.entry.what, What::Sent { role: Role::Stimulus, .. });
+            is_message && logged.entry.seq < asked.seq
+        };
+        let before = self.log.entries.iter().rev().find(is_before)?;
+        Some((asked.at_us + took).saturating_sub(before.entry.at_us))
+    }
+
     /// Whether a pong with the data of the ping came.
     fn pong(&self, at: &str) -> Result<(), Mismatch> {
         let sent = self.log.sent(at).and_then(|logged| match logged.entry.frame() {
@@ -346,6 +360,11 @@ impl Judge<'_> {
             && expect.requirement.area() == "ids"
         {
             return Some(Err(("the id of the request".into(), answer_text(reply))));
+        }
+        if expect.requirement == Id::CallBrightnessShown
+            && self.since_before(at).is_some_and(|since| since > DIMS_US)
+        {
+            return None;
         }
         if let Some(answer) = expect.answer
             && let Err(received) = self.kind(answer, at, reply)

@@ -17,6 +17,12 @@ use super::link::Dialing;
 use super::session::{Exchange, Manner, Session};
 use super::settle::reads_status;
 
+/// The method that opens a session.
+const INITIALIZE: &str = "initialize";
+
+/// What a method is refused with that is not there (JSON-RPC 2.0, section 5.1).
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// Why a message is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LeftOut {
@@ -214,6 +220,17 @@ impl Session {
         Exchange::Settled
     }
 
+    /// Whether the device took for an `initialize` what is nearly one, and refused it for something else than its method:
+    /// then the session before may have ended.
+    fn was_taken_to_open(&self, outgoing: &Outgoing, at: &Arc<str>) -> bool {
+        let is_near = method_of(outgoing).is_some_and(|method| {
+            // A string of C ends at U+0000.
+            method != INITIALIZE && method.split('\0').next().map(str::trim) == Some(INITIALIZE)
+        });
+        let refused = || self.judge.answer_view(at)?.pointer("/error/code").cloned();
+        is_near && refused().is_some_and(|code| code != METHOD_NOT_FOUND)
+    }
+
     /// Sends a step's message; where the step must not change the device, its settings are read
     /// before and after.
     async fn guarded(
@@ -244,7 +261,7 @@ impl Session {
         if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
             self.wait_for_answer(at, unmatched).await;
         }
-        if end == Exchange::Settled && opens(outgoing) {
+        if end == Exchange::Settled && (opens(outgoing) || self.was_taken_to_open(outgoing, at)) {
             match self.restore(at).await {
                 Exchange::Settled | Exchange::Ignored => {}
                 other => return other,
@@ -457,7 +474,14 @@ fn control_data(fresh: impl std::fmt::Display, least: Option<u8>) -> Vec<u8> {
 
 /// Whether a message is an `initialize`.
 pub(super) fn opens(outgoing: &Outgoing) -> bool {
-    matches!(outgoing, Outgoing::Request { method: Value::String(method), .. } if method == "initialize")
+    method_of(outgoing) == Some(INITIALIZE)
+}
+
+fn method_of(outgoing: &Outgoing) -> Option<&str> {
+    match outgoing {
+        Outgoing::Request { method, .. } => method.as_str(),
+        _ => None,
+    }
 }
 
 /// The tool that a message calls, in whatever shape it does.
