@@ -13,7 +13,7 @@ use crate::bounds::is_narrowed;
 use tries::Tries;
 
 /// Most values that a schema forbids.
-const MOST_BAD: usize = 32;
+const MOST_BAD: usize = 48;
 
 /// Most values that a schema allows, beside the first.
 const MOST_OTHERS: usize = 6;

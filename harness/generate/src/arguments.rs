@@ -38,7 +38,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         arguments.extend(tool.arguments.iter().map(|argument| (tool, argument)));
     }
     let mut types = BTreeSet::new();
-    arguments.sort_by_key(|(tool, argument)| {
+    arguments.sort_by_cached_key(|(tool, argument)| {
         let kind = match argument.kind {
             Kind::Integer { .. } => 'i',
             Kind::Boolean => 'b',

@@ -146,6 +146,12 @@ fn of_tool(context: &Context, tool: &Tool) -> Vec<Op> {
                 ops.extend(wrapped(context, tool, argument, (low, high)));
             }
         }
+        if let Kind::Integer { minimum, maximum } = argument.kind
+            && minimum.is_none() != maximum.is_none()
+            && !is_step(tool)
+        {
+            ops.extend(beyond(context, tool, argument, minimum, maximum));
+        }
         ops.extend(Some(allowed(tool, argument)).filter(|op| !op.is_empty()));
         if argument.kind == Kind::Boolean {
             ops.push(both(tool, argument));
@@ -357,6 +363,20 @@ fn bad_values(
         ops.push(between_readings(context, tool, refused));
     }
     ops
+}
+
+/// One beyond the only bound that there is.
+fn beyond(
+    context: &Context,
+    tool: &Tool,
+    argument: &Argument,
+    minimum: Option<i64>,
+    maximum: Option<i64>,
+) -> Option<Op> {
+    let below = || Some((Id::ArgumentsBelowMinimum, minimum?.checked_sub(1)?));
+    let above = || Some((Id::ArgumentsAboveMaximum, maximum?.checked_add(1)?));
+    let (requirement, value) = below().or_else(above)?;
+    Some(refuser(context, tool, argument, requirement)(&value.to_string()))
 }
 
 /// Values of which a good one is left in 8 and 16 bits, and in these and 32 bits.

@@ -10,16 +10,19 @@ use serde_json::{Value, json};
 
 use crate::arguments::some_of;
 use crate::command::Command;
-use crate::context::{Context, Kind};
+use crate::context::{Context, Kind, Tool};
 use crate::others::Others;
 use crate::parts::mixed;
 use crate::steps::StepExt as _;
 use crate::steps::{self, call, one_of, put_back, request};
 use crate::tool_names::{DOWN, MUTE, SET_BRIGHTNESS, SET_THEME, SET_VOLUME, UNMUTE, UP};
-use mcp_hil_scenario::{Action, Answer, Step};
+use mcp_hil_scenario::{Action, Answer, Matcher, Step};
 
 /// What only SHOULD be refused: who carries it out is left where it leads.
 const TOLERATED: [Id; 2] = [Id::ArgumentsNameCase, Id::IdsStringNoEffect];
+
+/// Where the status shows the speaker.
+const SPEAKER: &str = "/json/audio_speaker";
 
 /// Most commands of a case: each is followed by a reading.
 const COMMANDS: usize = 8;
@@ -38,6 +41,18 @@ enum Level {
 }
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
+    let sequences = sequences(context, number);
+    if knows_mutes(context) {
+        return sequences;
+    }
+    let forgotten = |mut steps: Vec<Step>| {
+        steps.iter_mut().for_each(forget_mutes);
+        steps
+    };
+    sequences.prop_map(forgotten).boxed()
+}
+
+fn sequences(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
     if !context.has_volume() {
         return Just(Vec::new()).boxed();
     }
@@ -74,6 +89,27 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
             steps
         })
         .boxed()
+}
+
+/// Whether nothing but the commands of a sequence mutes the speaker: other inputs may have called another tool for that.
+fn knows_mutes(context: &Context) -> bool {
+    let is_other = |tool: &Tool| {
+        let name = tool.name.as_str();
+        name.contains("mute") && ![MUTE, UNMUTE].contains(&name)
+    };
+    !context.tools().iter().any(is_other)
+}
+
+/// Takes back what a reading expects of a speaker that is not muted.
+fn forget_mutes(step: &mut Step) {
+    let parts = step.expect.iter_mut().flat_map(|expect| &mut expect.parts);
+    for (_, matcher) in parts.filter(|(pointer, _)| pointer == SPEAKER) {
+        let mut pattern = matcher.pattern().clone();
+        let muted = pattern.as_object_mut().and_then(|shown| shown.remove("muted"));
+        if let Some(forgotten) = muted.and_then(|_| Matcher::new(pattern).ok()) {
+            *matcher = forgotten;
+        }
+    }
 }
 
 /// How many inputs it takes where so many are asked for: each kind of command leads one, if few more must do, and behind
@@ -403,7 +439,7 @@ fn play(command: &Command, level: Level, lamp: Option<&str>, steps: &mut Vec<Ste
             match level {
                 Known(at, _) => drop(read(Known(at, slug), steps)),
                 Muted(..) => {
-                    steps.push(steps::status().shows(slug, "/json/audio_speaker", silent()));
+                    steps.push(steps::status().shows(slug, SPEAKER, silent()));
                 }
                 Open(_) => {}
             }
@@ -477,7 +513,7 @@ fn after_refusal(level: Level, unchanged: Id, steps: &mut Vec<Step>) -> Level {
     let tolerated = TOLERATED.contains(&unchanged);
     match level {
         Level::Muted(..) if tolerated => {
-            steps.push(steps::status().shows(unchanged, "/json/audio_speaker", silent()));
+            steps.push(steps::status().shows(unchanged, SPEAKER, silent()));
         }
         Level::Known(at, _) => drop(read(Level::Known(at, unchanged), steps)),
         other => drop(read(other, steps)),
@@ -536,11 +572,11 @@ fn read(level: Level, steps: &mut Vec<Step>) -> Level {
                 0 => json!({"volume": 0}),
                 at => json!({"volume": at, "muted": {"$not": true}}),
             };
-            steps.push(steps::status().shows(requirement, "/json/audio_speaker", shown));
+            steps.push(steps::status().shows(requirement, SPEAKER, shown));
         }
         Level::Muted(_, times) => {
             let requirement = if times == 1 { Id::VolumeMute } else { Id::VolumeMuteIdempotent };
-            steps.push(steps::status().shows(requirement, "/json/audio_speaker", silent()));
+            steps.push(steps::status().shows(requirement, SPEAKER, silent()));
         }
         Level::Open(_) => {}
     }

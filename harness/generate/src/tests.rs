@@ -47,16 +47,20 @@ fn permission(trust: Trust) -> Permission {
 }
 
 fn context(trust: Trust) -> Context {
+    context_of(&tools(), trust)
+}
+
+fn context_of(tools: &[Value], trust: Trust) -> Context {
     let permission = permission(trust);
     let surface = Surface {
-        tools: tools(),
-        all_tools: tools(),
+        tools: tools.to_vec(),
+        all_tools: tools.to_vec(),
         status: Some(json!({"audio_speaker": {"volume": 70}, "screen": {"brightness": 75}})),
         first_cursor: Some("second".into()),
         ..Surface::default()
     };
     let facts = discover(&surface, &permission);
-    Context::new(&facts, &tools(), &permission)
+    Context::new(&facts, tools, &permission)
 }
 
 /// The same with a theme, a light, and a device that dials again.
@@ -320,6 +324,26 @@ fn a_device_without_anything_still_gets_cases() {
             in_order(&Draw::new(property, &context, 7, number).case(), &context, &catalogue);
         }
     }
+}
+
+/// Other inputs may have muted the speaker by it.
+#[test]
+fn who_has_another_tool_to_mute_by_may_be_muted() {
+    let expects_sound = |tools: &[Value]| {
+        let context = context_of(tools, Trust::Simulated);
+        let property = PROPERTIES.iter().find(|one| one.id == "properties/state").unwrap();
+        (0..60).any(|number| {
+            let case = Draw::new(property, &context, 7, number).case();
+            let expects = case.steps.iter().flat_map(|step| &step.expect);
+            let mut parts = expects.flat_map(|expect| &expect.parts);
+            parts.any(|(_, matcher)| matcher.pattern().get("muted").is_some())
+        })
+    };
+    let mut tools = tools();
+    assert!(expects_sound(&tools));
+    let muted = json!({"muted": {"type": "boolean"}});
+    tools.push(tool("self.audio_speaker.set_mute", muted, &["muted"]));
+    assert!(!expects_sound(&tools));
 }
 
 /// Of some schemas a good value can be made, and no bad one, or neither.

@@ -100,8 +100,6 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "strip-days-text": "An optional list may be a text."
         => strip(|all| if all["days"].is_string() { all["days"] = json!([]); });
-    "strip-further-member-taken": "An object may have members that its schema does not allow."
-        => strip(|all| if all["ends"].is_object() { remove(&mut all["ends"], "mcpHilOther"); });
     "strip-optional-member-unchecked": "A member that may be left out is not checked."
         => strip(|all| if all["ends"].is_object() { remove(&mut all["ends"], "first"); });
     "strip-alternative-unchecked": "What an argument may be, one thing or another, is not checked."

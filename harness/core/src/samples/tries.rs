@@ -103,7 +103,7 @@ impl Maker {
         let mut wrong =
             vec![json!(null), json!({}), json!("mcp-hil"), json!(good.to_string()), json!(1)];
         // An element that stands alone: some make a list of it.
-        wrong.extend(Some(&element.good).filter(|alone| alone.is_object()).cloned());
+        wrong.push(element.good.clone());
         wrong.extend(most.map(|most| times(most + 1)));
         wrong.extend(least.checked_sub(1).map(times));
         wrong.push(json!([element.good, element.good]));
@@ -150,18 +150,19 @@ impl Maker {
             parts.iter().map(|(name, it)| ((*name).clone(), it.good.clone())).collect();
         let mut good = whole.clone();
         good.retain(|name, _| is_required(name));
-        let further = with(&good, "mcpHilOther", &json!(1));
-        let mut wrong = vec![json!(null), further, json!([]), json!("mcp-hil"), json!(1)];
-        for (name, samples) in parts.iter().filter(|(name, _)| is_required(name)) {
+        let mut wrong = vec![json!(null), json!([]), json!("mcp-hil"), json!(1)];
+        for (name, _) in parts.iter().filter(|(name, _)| is_required(name)) {
             let mut without = good.clone();
             without.remove(*name);
             wrong.push(without.into());
-            wrong.extend(samples.bad.iter().map(|bad| with(&good, name, bad)));
         }
-        // Some take null for what is left out.
-        for (name, samples) in parts.iter().filter(|(name, _)| !is_required(name)) {
-            let bad = samples.bad.iter().filter(|bad| !bad.is_null());
-            wrong.extend(bad.map(|bad| with(&good, name, bad)));
+        // One of each member in turn. Some take null for what is left out, and members that no schema allows are
+        // dropped by the libraries of several languages.
+        let most = parts.iter().map(|(_, samples)| samples.bad.len()).max().unwrap_or(0);
+        for nth in 0..most {
+            let bad = parts.iter().filter_map(|(name, it)| Some((name, it.bad.get(nth)?)));
+            let bad = bad.filter(|(name, bad)| is_required(name) || !bad.is_null());
+            wrong.extend(bad.map(|(name, bad)| with(&good, name, bad)));
         }
         let others = parts.iter().flat_map(|(name, it)| it.others.iter().map(move |it| (name, it)));
         let others: Vec<Value> = others.map(|(name, other)| with(&whole, name, other)).collect();
@@ -224,28 +225,26 @@ fn numbers(schema: &Value, step: f64) -> Tries {
     if step < 1.0 && grid.is_none() && (whole + 0.5).fract() != 0.0 {
         values.push(plain(whole + 0.5));
     }
+    values.extend(grid.filter(|grid| grid.fract() != 0.0).map(|grid| plain(whole + grid)));
+    // Near a bound that is left out.
+    let is_open = above.filter(|_| step < 1.0 && grid.is_none());
+    values.extend(is_open.map(|above| plain(above + 0.0625)));
     values.extend([low, high].into_iter().flatten().map(plain));
     let good = &values[0];
     let mut wrong = Vec::new();
     // Beside the grid, and on the bound that is left out.
     wrong.extend(grid.map(|grid| plain(whole + if grid > 1.0 { 1.0 } else { grid / 2.0 })));
     wrong.extend([above, below].into_iter().flatten().map(plain));
-    wrong.extend([
-        json!(good.to_string()),
-        json!(format!("{good},5")),
-        json!(true),
-        json!(null),
-        json!([good]),
-        json!({}),
-    ]);
-    if step >= 1.0 {
-        wrong.push(plain(whole + 0.5));
-    }
+    wrong.extend([json!(good.to_string()), json!(format!("{good},5"))]);
     let beyond: &[f64] = if step < 1.0 { &[0.5, 1.0] } else { &[1.0] };
     for by in beyond.iter().map(|by| by * grid.unwrap_or(1.0)) {
         // So little more than a large number is that number.
         wrong.extend(most.or(below).map(|high| plain(snap(high) + by)));
         wrong.extend(least.or(above).map(|low| plain(low - by)));
+    }
+    wrong.extend([json!(true), json!(null), json!([good]), json!({})]);
+    if step >= 1.0 {
+        wrong.push(plain(whole + 0.5));
     }
     wrong.push(json!(1e300));
     Tries { values, wrong }
