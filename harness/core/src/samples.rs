@@ -18,6 +18,9 @@ const MOST_BAD: usize = 48;
 /// Most values that a schema allows, beside the first.
 const MOST_OTHERS: usize = 6;
 
+/// Longest value, in bytes of JSON: of a message of 4,096 bytes nobody need be afraid.
+const MOST_BYTES: usize = 1500;
+
 /// Keywords that limit a text beyond its length, or may be meant to.
 const OF_TEXTS: [&str; 4] = ["pattern", "format", "contentEncoding", "contentMediaType"];
 
@@ -97,7 +100,10 @@ impl Maker {
         }
         let validator = jsonschema::validator_for(&whole.into()).ok()?;
         let allows = |value: &Value| validator.is_valid(value);
-        let Tries { values, wrong } = self.tries(schema, deep);
+        let Tries { mut values, mut wrong } = self.tries(schema, deep);
+        let is_short = |value: &Value| value.to_string().len() <= MOST_BYTES;
+        values.retain(is_short);
+        wrong.retain(is_short);
         let mut good: Vec<&Value> = Vec::new();
         // Null stands for what is left out.
         for value in values.iter().filter(|it| !it.is_null() && allows(it)) {

@@ -49,7 +49,16 @@ fn one_defect_is_one_cause_and_its_command_shows_it() {
         .collect();
     assert_eq!(
         cases,
-        ["initialize/repeat", "ids/large", "ids/pages", "ids/paths", "arguments/missing"]
+        [
+            "initialize/repeat",
+            "ids/large",
+            "ids/pages",
+            "ids/paths",
+            "arguments/missing",
+            "envelope/while-speaking",
+            "session/call-first",
+            "session/reconnect",
+        ]
     );
     assert_eq!(cause["shown"], "again");
     assert!(carried_out(&place, cause).iter().any(|slug| slugs.contains(slug)));

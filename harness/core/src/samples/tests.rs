@@ -138,6 +138,14 @@ fn of_a_format_only_what_is_meant_is_tried() {
 }
 
 #[test]
+fn no_value_is_longer_than_a_small_message() {
+    let text = json!({"type": "string", "pattern": "^a{200}$"});
+    let samples = alone(&json!({"type": "array", "items": text, "maxItems": 31})).unwrap();
+    let all = samples.others.iter().chain(&samples.bad).chain([&samples.good]);
+    assert!(all.map(|value| value.to_string().len()).max().unwrap() <= MOST_BYTES);
+}
+
+#[test]
 fn null_is_no_mistake_where_it_may_be_meant() {
     let samples = alone(&json!({"type": "number", "nullable": true})).unwrap();
     assert!(!samples.bad.contains(&json!(null)));

@@ -298,12 +298,12 @@ fn texts(schema: &Value) -> Tries {
         patterned.iter().filter(|good| good.len() <= MOST_PLACES).flat_map(|good| raised(good)),
     );
     let usual = FORMATS.iter().find(|(name, _)| Some(*name) == text("format"));
-    let made = patterned.into_iter().chain(usual.map(|(_, text)| (*text).to_owned()));
     let least = count("minLength").unwrap_or(0);
-    let mut values: Vec<String> = made.collect();
+    let mut values: Vec<String> = usual.into_iter().map(|(_, text)| (*text).to_owned()).collect();
     // A device may want what is only said to be meant.
     let is_meant = ["format", "contentEncoding", "contentMediaType"].map(text);
     if is_meant.iter().all(Option::is_none) {
+        values.extend(patterned);
         values.extend([format!("{:x<least$}", "x"), format!("{:l<least$}", "mcp-hil")]);
     }
     let good = values.first().cloned().unwrap_or_default();
