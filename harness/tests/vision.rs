@@ -104,7 +104,7 @@ fn with_another_scheme_it_is_refused(
     &["vision.answer"])]
 fn what_the_server_says_comes_back(#[case] answer: Value, #[case] wanted: &[&str]) {
     let between = [json!({"result": {}}), json!({"result": {"tools": []}}), refused()];
-    let before = [initialized(), said(), said(), initialized()];
+    let before = [initialized(), said(), said(), refused(), initialized()];
     let answers: Vec<Value> = before.into_iter().chain(between).chain([answer]).collect();
     assert_eq!(broken("vision/photo", &answers), wanted);
 }

@@ -27,9 +27,6 @@ pub(crate) type Op = Vec<Step>;
 /// Most steps of an input, one that puts the settings back aside.
 pub(crate) const MOST_STEPS: usize = 19;
 
-/// The same where each kind is dealt out once: what has no room then is lost.
-const MOST_DEALT: usize = 36;
-
 /// Operations of an input, unless there are more kinds than that for each.
 const MOST_OPS: usize = 7;
 
@@ -61,7 +58,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
         .prop_map(move |ops: Vec<Op>| {
             let mut steps = Op::new();
             for op in ops {
-                if steps.len() + op.len() <= MOST_DEALT {
+                if steps.len() + op.len() <= MOST_STEPS {
                     steps.extend(op);
                 }
             }

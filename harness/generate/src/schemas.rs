@@ -330,8 +330,11 @@ fn good_values(
     let mut values = vec![low, high];
     // A table of few entries may lack any of them.
     let few = high.checked_sub(low).filter(|range| *range <= FEW).map(|_| low..=high);
-    let usual = [Some(0), Some(-1), default, between].into_iter().flatten();
-    for value in few.into_iter().flatten().chain(usual) {
+    let usual = [Some(0), Some(-1), default].into_iter().flatten();
+    // Where a table or a shift may end.
+    let powers = (3..7).filter_map(|bit| low.checked_add(1 << bit));
+    let powers = powers.filter(|_| between.is_some());
+    for value in few.into_iter().flatten().chain(usual).chain(powers).chain(between) {
         if (low..=high).contains(&value) && !values.contains(&value) {
             values.push(value);
         }
