@@ -1,7 +1,7 @@
 //! Values that an input schema allows, and values that it does not, for arguments that are no plain integer, boolean or
 //! text.
 //!
-//! Values are made by what a schema says ([`tries`]), and a validator of JSON Schema decides which of them it allows.
+//! Values are made by what a schema says (`tries`), and a validator of JSON Schema decides which of them it allows.
 //! So a keyword that nothing is made for costs tries, and never a wrong accusation.
 
 mod pattern;
