@@ -175,7 +175,7 @@ fn seen(finding: &Finding, limit: usize) -> Vec<(&'static str, String)> {
         ("expected", clean::line(&finding.expected, limit)),
         ("received", or_nothing(message(&finding.received))),
     ];
-    rows.extend(finding.places.iter().map(|place| ("where", clean::line(place, limit))));
+    rows.extend(folded(&finding.places).map(|place| ("where", clean::line(&place, limit))));
     let label = |at| if at == 0 { "console" } else { "" };
     // What is the finding itself stands there already.
     let console = finding.console.iter().filter(|line| line.trim() != finding.received.trim());
@@ -183,6 +183,19 @@ fn seen(finding: &Finding, limit: usize) -> Vec<(&'static str, String)> {
     rows.extend(console.map(|(at, line)| (label(at), clean::line(line, limit.min(CONSOLE)))));
     rows.extend(finding.sent.iter().map(|sent| ("sent", message(sent))));
     rows
+}
+
+/// Places, those one time that come several times in a row: a function that calls itself fills a stack with them.
+fn folded(places: &[String]) -> impl Iterator<Item = String> {
+    places.chunk_by(|one, other| code_of(one) == code_of(other)).map(|alike| match alike.len() {
+        1 => alike[0].clone(),
+        times => format!("{} ({times} times)", alike[0]),
+    })
+}
+
+/// What a place says of the code, without the address.
+fn code_of(place: &str) -> &str {
+    place.split_once(": ").map_or(place, |(_, code)| code)
 }
 
 /// Areas whose findings are about the envelope, or may be.
@@ -476,6 +489,14 @@ fn or_nothing(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_that_calls_itself_stands_there_once() {
+        let places = ["0x45b46a: parse", "0x45b46a: parse", "0x45b470: parse", "0x45b010: main"];
+        let places = places.map(str::to_owned);
+        let shown: Vec<String> = folded(&places).collect();
+        assert_eq!(shown, ["0x45b46a: parse (3 times)", "0x45b010: main"]);
+    }
 
     #[test]
     fn only_the_usual_envelope_is_taken_away() {

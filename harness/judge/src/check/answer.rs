@@ -320,10 +320,12 @@ pub(crate) fn judge_wrong_id(unmatched: &Unmatched, open: &Open, sink: &mut Sink
     };
     let (case, step) = (open.case.clone(), open.step.clone());
     // Who takes an id that others refuse has to give it back as it is (JSON-RPC 2.0, 5).
-    // One that is null is entered nowhere, and its answer has nobody else to go to.
+    // One that is null is entered nowhere, and its answer has nobody else to go to. An id that is of no kind that
+    // there is cannot be detected, and then stands as null.
     if let (Owes::NoSuccess(_), Some(id), false) =
         (open.duty.owes, &open.duty.id, unmatched.is_error)
         && *id != unmatched.id
+        && (id.is_string() || id.is_number() || !unmatched.id.is_null())
     {
         let proof = Evidence { expected: format!("id {id}, or no result"), ..proof.clone() };
         let outcome = Outcome::Broken(Box::new(proof));

@@ -36,7 +36,7 @@ pub(crate) fn judge(
     sink: &mut Sink,
 ) {
     controls.begin(&sink.case);
-    let mut judge = Judge { log, controls, sink, skipped: None, was_crowded: false };
+    let mut judge = Judge { log, controls, sink, skipped: None, was_crowded: false, unmoved: None };
     let mut scope = Scope::new(facts.variables.clone());
     for flat in case.flatten() {
         judge.flat(&flat, &mut scope);
@@ -92,6 +92,9 @@ struct Judge<'a> {
     /// Whether one of the messages in flight together was refused because the device had no room: what it should have
     /// done is not done, which the steps behind it would show.
     was_crowded: bool,
+    /// What the settings were before and after the last message that had to change nothing, and did not; and the
+    /// requirement that this showed.
+    unmoved: Option<(Id, Value)>,
 }
 
 /// After so many microseconds a screen may have dimmed by itself.
@@ -206,6 +209,10 @@ impl Judge<'_> {
                 continue;
             }
             if self.was_crowded && !expect.parts.is_empty() {
+                self.sink.held(requirement);
+                continue;
+            }
+            if self.is_unmoved(requirement, at) {
                 self.sink.held(requirement);
                 continue;
             }
@@ -453,6 +460,13 @@ impl Judge<'_> {
         if holds { Ok(()) } else { Err(answer_text(reply)) }
     }
 
+    /// Whether a reading shows the settings that a message of this requirement left as it had found them: that they are
+    /// others than a sequence expects comes from what was before it.
+    fn is_unmoved(&self, requirement: Id, at: &str) -> bool {
+        let unmoved = self.unmoved.as_ref().filter(|(of, _)| *of == requirement);
+        unmoved.is_some_and(|(_, left)| self.log.settings(at).as_ref() == Some(left))
+    }
+
     fn unchanged(&mut self, requirement: Id, at: &str) {
         // A change that was tried once more, from where the settings had been, has shown itself then.
         let again = beside(at, StepKind::Again);
@@ -464,6 +478,7 @@ impl Judge<'_> {
         let before = self.log.settings(&beside(at, StepKind::Before));
         let after = self.log.settings(&beside(at, StepKind::After));
         if let (Some(before), Some(after)) = (before, after) {
+            self.unmoved = (before == after).then(|| (requirement, after.clone()));
             let sent = self.log.sent_text(at);
             self.sink.test(requirement, before == after, || Evidence {
                 expected: format!("settings unchanged: {before}"),

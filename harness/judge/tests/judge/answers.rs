@@ -109,6 +109,19 @@ const TEN_IN_ARRAY: &str = r#"< [{"jsonrpc":"2.0","id":10,"result":{}}]"#;
     &[STRING, r#"< {"jsonrpc":"2.0","id":0,"result":{}}"#, FENCE, FENCED],
     &["a/a ids.echo", "a/a ids.string-rejected"]
 )]
+#[case::id_of_no_kind_answered_as_null(
+    &[r#"> 0 {"jsonrpc":"2.0","id":true,"method":"ping"}"#, NULL_ANSWER, FENCE, FENCED],
+    &["a/a ids.boolean-rejected"]
+)]
+#[case::id_of_no_kind_answered_as_number(
+    &[
+        r#"> 0 {"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        r#"< {"jsonrpc":"2.0","id":1,"result":{}}"#,
+        FENCE,
+        FENCED,
+    ],
+    &["a/a ids.echo", "a/a ids.boolean-rejected"]
+)]
 #[case::null_answered_as_null(
     &[PING, "? 0", FENCE, FENCED, NULL_ID, NULL_ANSWER],
     &["a/a ids.null-rejected", "a/a jsonrpc.answer-required"]

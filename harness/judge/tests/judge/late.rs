@@ -11,6 +11,7 @@ use mcp_hil_core::verdict::{Judgement, Outcome};
 use mcp_hil_core::wire::{Frame, outbound};
 use mcp_hil_judge::check::{CaseOutcome, Judge, Merged};
 use mcp_hil_scenario::Case;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 const SLUGS: [&str; 4] =
@@ -339,22 +340,48 @@ fn of_a_reading_that_was_repeated_the_last_one_counts() {
     assert!(evidence.received.contains("55"), "{evidence:?}");
 }
 
+/// A call under a string id, which changes nothing.
+const NAMELESS: &str = "  - request: {method: tools/call, params: {name: t}, id: x}
+    expect: {requirement: ids.string-rejected, answer: refused}
+    unchanged: ids.string-no-effect
+";
+
+/// That call, with what the volume is before and after it.
+fn guarded(play: &mut Play, again: &str, before: u8, after: u8, id: u64) {
+    let at = match again {
+        "" => "0".to_owned(),
+        again => format!("0.{again}"),
+    };
+    play.status(&format!("{at}.before"), id, before, 50);
+    let name = format!("x{id}");
+    play.ask(&at, name, "tools/call", &json!({"name": "t"}));
+    play.fenced(&at, id + 1);
+    play.status(&format!("{at}.after"), id + 2, after, 50);
+}
+
+#[rstest]
+#[case::as_it_was_left(40, 40, 40, &[])]
+#[case::changed_by_the_call(77, 40, 40, &["ids.string-no-effect", "ids.string-no-effect"])]
+#[case::changed_after_it(77, 77, 40, &["ids.string-no-effect"])]
+fn what_a_call_left_as_it_found_it_is_not_charged_to_it(
+    #[case] before: u8,
+    #[case] after: u8,
+    #[case] then: u8,
+    #[case] broken: &[&str],
+) {
+    let reading = "  - call: {tool: self.get_device_status}
+    expect: {requirement: ids.string-no-effect, at: /json/audio_speaker/volume, is: 77}
+";
+    let case = case(&format!("{NAMELESS}{reading}"));
+    let mut play = Play::new();
+    guarded(&mut play, "", before, after, 10);
+    play.status("1", 20, then, 50);
+    assert_eq!(told(&play.end(Some(&case)).judgements), broken);
+}
+
 #[test]
 fn a_setting_that_was_on_its_way_was_not_changed() {
-    let string = case(
-        "  - request: {method: tools/call, params: {name: t}, id: x}\n    expect: {requirement: ids.string-rejected, answer: refused}\n    unchanged: ids.string-no-effect\n",
-    );
-    let guarded = |play: &mut Play, again: &str, before: u8, after: u8, id: u64| {
-        let at = match again {
-            "" => "0".to_owned(),
-            again => format!("0.{again}"),
-        };
-        play.status(&format!("{at}.before"), id, before, 50);
-        let name = format!("x{id}");
-        play.ask(&at, name, "tools/call", &json!({"name": "t"}));
-        play.fenced(&at, id + 1);
-        play.status(&format!("{at}.after"), id + 2, after, 50);
-    };
+    let string = case(NAMELESS);
     // A fade from 75 to 20 seemed to be the doing of the message; from 67 on it changed nothing.
     let mut play = Play::new();
     guarded(&mut play, "", 67, 66, 10);

@@ -367,7 +367,11 @@ impl Session {
             }
             return;
         }
-        if !hello && self.connection.link.is_some() && !self.is_interrupted() {
+        if !hello && self.is_interrupted() {
+            // Nobody has waited for its hello, so nothing is to be said of one that had not come.
+            return;
+        }
+        if !hello && self.connection.link.is_some() {
             self.mark(at, Mark::Skipped { why: "the device sent no hello".into() });
         }
         // A device without hello gets its answer all the same: what else it does is worth knowing.
