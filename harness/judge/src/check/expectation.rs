@@ -36,7 +36,15 @@ pub(crate) fn judge(
     sink: &mut Sink,
 ) {
     controls.begin(&sink.case);
-    let mut judge = Judge { log, controls, sink, skipped: None, was_crowded: false, unmoved: None };
+    let mut judge = Judge {
+        log,
+        controls,
+        sink,
+        skipped: None,
+        was_crowded: false,
+        was_refused: false,
+        unmoved: None,
+    };
     let mut scope = Scope::new(facts.variables.clone());
     for flat in case.flatten() {
         judge.flat(&flat, &mut scope);
@@ -92,6 +100,9 @@ struct Judge<'a> {
     /// Whether one of the messages in flight together was refused because the device had no room: what it should have
     /// done is not done, which the steps behind it would show.
     was_crowded: bool,
+    /// Whether a command that had to be carried out was refused: what it should have done is not done, which the steps
+    /// behind it would show as well.
+    was_refused: bool,
     /// What the settings were before and after the last message that had to change nothing, and did not; and the
     /// requirement that this showed.
     unmoved: Option<(Id, Value)>,
@@ -182,6 +193,10 @@ impl Judge<'_> {
         } else if !self.refused_by_parser(at, &reply) {
             self.expectations(step, at, &reply, scope);
         }
+        let is_to_do = |expect: &Expect| matches!(expect.answer, Some(Answer::Result));
+        self.was_refused |= step.expect.iter().any(is_to_do)
+            && matches!(&reply, Reply::Answer(_, payload) if is_refused(payload))
+            && self.may_set(at);
         // A call that was accepted is judged for that; what it changed follows from it.
         if let Some(requirement) = step.unchanged
             && !shows_nothing
@@ -208,7 +223,7 @@ impl Judge<'_> {
                 self.lost(requirement, at);
                 continue;
             }
-            if self.was_crowded && !expect.parts.is_empty() {
+            if (self.was_crowded || self.was_refused) && !expect.parts.is_empty() {
                 self.sink.held(requirement);
                 continue;
             }

@@ -180,7 +180,8 @@ fn what_was_refused_for_want_of_room_is_not_missed_behind_the_burst() {
             .ask("1", 9, "tools/call", &json!({"name": "u", "arguments": {}}))
             .answer(9, &text("50"));
         let told = told(&play.end(Some(&set)).judgements);
-        assert_eq!(told.contains(&"volume.set".to_owned()), is_found, "{said}: {told:?}");
+        // That it is not done shows behind it as well, and is told once.
+        assert!(!told.contains(&"volume.set".to_owned()), "{said}: {told:?}");
         assert_eq!(told.contains(&"call.success".to_owned()), is_found, "{said}: {told:?}");
     }
 }
@@ -376,6 +377,27 @@ fn what_a_call_left_as_it_found_it_is_not_charged_to_it(
     let mut play = Play::new();
     guarded(&mut play, "", before, after, 10);
     play.status("1", 20, then, 50);
+    assert_eq!(told(&play.end(Some(&case)).judgements), broken);
+}
+
+#[rstest]
+#[case::refused(json!({"content": [{"type": "text", "text": "locked"}], "isError": true}), &["volume.set"])]
+#[case::accepted(text("true"), &["ids.string-no-effect"])]
+fn what_a_refused_command_has_not_done_is_told_once(
+    #[case] result: Value,
+    #[case] broken: &[&str],
+) {
+    let case = case(
+        "  - call: {tool: self.audio_speaker.set_volume, arguments: {volume: 40}}
+    expect: {requirement: volume.set, answer: result}
+  - call: {tool: self.get_device_status}
+    expect: {requirement: ids.string-no-effect, at: /json/audio_speaker/volume, is: 40}
+",
+    );
+    let mut play = Play::new();
+    play.ask("0", 10, "tools/call", &json!({"name": "self.audio_speaker.set_volume"}));
+    play.answer(10, &result);
+    play.status("1", 20, 38, 50);
     assert_eq!(told(&play.end(Some(&case)).judgements), broken);
 }
 
