@@ -22,7 +22,7 @@ const KNOWN: [&str; 3] = ["tools/list", "tools/call", "initialize"];
 const MOST: usize = 19;
 
 pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> {
-    let mut kinds = unknown_methods();
+    let mut kinds = unknown_methods(context);
     if context.can("tools") {
         kinds.push("mcp_hil(\\.[a-z_]{0,12}){0,3}".prop_map(unknown_tool).boxed().into());
         kinds.push(each_of(
@@ -65,11 +65,14 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
 }
 
 /// Requests of methods that there are not: near known names, of sizes at which buffers end, and invented ones.
-fn unknown_methods() -> Vec<Kind<Step>> {
+fn unknown_methods(context: &Context) -> Vec<Kind<Step>> {
+    // What takes another method for a call carries a call out that is good.
+    let tool = context.tools().iter().find(|tool| tool.arguments.is_empty());
+    let tool = tool.map_or("x", |tool| &*tool.name);
     let variants_of = |name: &str| -> Vec<Step> {
         let params = match name {
             "initialize" => json!({"capabilities": {}}),
-            "tools/call" => json!({"name": "x", "arguments": {}}),
+            "tools/call" => json!({"name": tool, "arguments": {}}),
             _ => json!({}),
         };
         let exact = |name: String| {

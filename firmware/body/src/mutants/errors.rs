@@ -53,6 +53,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => found_by(|asked, known| asked.trim() == known);
     "method-prefix": "Methods are compared up to their length: tools/list-all works."
         => found_by(|asked, known| asked.starts_with(known));
+    "method-call-prefix": "What only begins like tools/call is taken for it."
+        => found_by(|asked, known| known == "tools/call" && asked.starts_with(known));
     "method-empty-lists": "A method without a name is taken for the first one that begins so."
         => defect().on_payload(|payload, _| {
             if get(payload, "method") == "" {
