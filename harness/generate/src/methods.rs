@@ -67,7 +67,7 @@ pub(super) fn steps(context: &Context, number: u32) -> BoxedStrategy<Vec<Step>> 
 /// Requests of methods that there are not: near known names, of sizes at which buffers end, and invented ones.
 fn unknown_methods(context: &Context) -> Vec<Kind<Step>> {
     // What takes another method for a call carries a call out that is good.
-    let tool = context.tools().iter().find(|tool| tool.arguments.is_empty());
+    let tool = context.readers().next();
     let tool = tool.map_or("x", |tool| &*tool.name);
     let variants_of = |name: &str| -> Vec<Step> {
         let params = match name {
