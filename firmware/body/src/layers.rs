@@ -65,6 +65,7 @@ impl Defect {
                 takes_any_text: self.link.takes_any_text || inner.link.takes_any_text,
                 wide_lengths: self.link.wide_lengths || inner.link.wide_lengths,
                 same_mask: self.link.same_mask || inner.link.same_mask,
+                counted_masks: self.link.counted_masks || inner.link.counted_masks,
                 close_code: self.link.close_code.or(inner.link.close_code),
                 keeps_rest: self.link.keeps_rest || inner.link.keeps_rest,
                 refuses_as_error: self.link.refuses_as_error || inner.link.refuses_as_error,
@@ -81,6 +82,8 @@ impl Defect {
                 takes_continuations: self.link.takes_continuations
                     || inner.link.takes_continuations,
                 takes_between: self.link.takes_between || inner.link.takes_between,
+                takes_not_utf8: self.link.takes_not_utf8 || inner.link.takes_not_utf8,
+                takes_cut_pings: self.link.takes_cut_pings || inner.link.takes_cut_pings,
                 keeps_pieces: self.link.keeps_pieces || inner.link.keeps_pieces,
             },
             boot_ms: self.boot_ms + inner.boot_ms,

@@ -166,6 +166,8 @@ pub struct LinkOptions {
     pub wide_lengths: bool,
     /// Mask all frames with the same key.
     pub same_mask: bool,
+    /// Mask frames with keys that are counted.
+    pub counted_masks: bool,
     /// Say this code in a Close frame, whatever it should be.
     pub close_code: Option<u16>,
     /// Send a text behind a Close frame.
@@ -192,6 +194,10 @@ pub struct LinkOptions {
     pub takes_continuations: bool,
     /// Take a message that stands between the fragments of another one.
     pub takes_between: bool,
+    /// Take a text that is not UTF-8, with question marks for what is none.
+    pub takes_not_utf8: bool,
+    /// Take a ping of which more is to follow.
+    pub takes_cut_pings: bool,
     /// Put the pieces of a message that the connection before has cut off before the first message.
     pub keeps_pieces: bool,
 }
@@ -212,6 +218,8 @@ pub struct ConnectPlan {
     pub acknowledges: bool,
     /// Hand on what came with QoS 1.
     pub reads_qos1: bool,
+    /// Hand on what came with QoS 1 and the flag of what is sent again.
+    pub reads_dup: bool,
     /// Rewrites the packets on their way to the broker.
     pub tamper: Option<Tamper>,
 }
@@ -224,6 +232,7 @@ impl ConnectPlan {
             ping_at_percent: Some(50),
             acknowledges: true,
             reads_qos1: true,
+            reads_dup: true,
             tamper: None,
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use reference_body::LinkOptions;
 
@@ -29,6 +29,9 @@ static CUT_OFF: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the last connection ended between the fragments of a message.
 static CUT_APART: AtomicBool = AtomicBool::new(false);
+
+/// The next key of a device that counts them.
+static COUNTED: AtomicU32 = AtomicU32::new(0x6d63_7068);
 
 /// What the response to a handshake ends with.
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -233,10 +236,16 @@ fn changed(frame: &[u8], (header, payload): (usize, u64), options: LinkOptions) 
         sent.extend([TEXT, MASKED | 2, 0, 0, 0, 0, b'{', b'}']);
         return Some(sent);
     }
-    if options.same_mask && sent[1] & MASKED != 0 {
-        let mask: [u8; 4] = sent[header - 4..header].try_into().expect("four bytes");
-        sent[header..].iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
-        sent[header - 4..header].fill(0);
+    let key = match options.counted_masks {
+        true => Some(COUNTED.fetch_add(1, Ordering::Relaxed)),
+        false => options.same_mask.then_some(0),
+    };
+    if let Some(key) = key.filter(|_| sent[1] & MASKED != 0) {
+        let key = key.to_be_bytes();
+        for (at, byte) in sent[header..].iter_mut().enumerate() {
+            *byte ^= frame[header - 4 + at % 4] ^ key[at % 4];
+        }
+        sent[header - 4..header].copy_from_slice(&key);
     }
     if options.wide_lengths && sent[1] & !MASKED < 126 {
         let length = sent[1] & !MASKED;
@@ -306,7 +315,8 @@ impl Write for FrameStream {
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
         let pongs = pongs || options.drop_inner_pongs || options.drop_binary_pongs;
         let closes = options.drop_closes || options.close_code.is_some() || options.talks_on;
-        if !(pongs || closes || options.cut_pongs || options.wide_lengths || options.same_mask) {
+        let masks = options.same_mask || options.counted_masks;
+        if !(pongs || closes || options.cut_pongs || options.wide_lengths || masks) {
             return self.tcp.write(bytes);
         }
         // The library hands over whole frames, and each is taken whole: so `bytes` begins with one.

@@ -14,6 +14,7 @@ const OPCODE: u8 = 0x0F;
 /// Opcodes.
 const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
+const PING: u8 = 9;
 const UNKNOWN: std::ops::RangeInclusive<u8> = 3..=7;
 const CONTROL: u8 = 8;
 
@@ -36,6 +37,8 @@ impl Mend {
         let takes = options.takes_reserved_bits
             || options.takes_unknown_opcodes
             || options.takes_continuations
+            || options.takes_not_utf8
+            || options.takes_cut_pings
             || options.takes_between;
         takes.then(|| Mend {
             options,
@@ -73,6 +76,17 @@ impl Mend {
         }
         if options.takes_unknown_opcodes && UNKNOWN.contains(&(frame[0] & OPCODE)) {
             frame[0] = frame[0] & !OPCODE | TEXT;
+        }
+        if options.takes_cut_pings && frame[0] & OPCODE == PING {
+            frame[0] |= LAST;
+        }
+        if options.takes_not_utf8
+            && frame[0] & OPCODE == TEXT
+            && let Some((header, _)) = frame_length(&frame)
+            && std::str::from_utf8(&frame[header..]).is_err()
+        {
+            let odd = frame[header..].iter_mut().filter(|byte| !byte.is_ascii());
+            odd.for_each(|byte| *byte = b'?');
         }
         let (opcode, is_last) = (frame[0] & OPCODE, frame[0] & LAST != 0);
         if options.takes_continuations && opcode == CONTINUATION && !self.in_fragments {

@@ -70,7 +70,9 @@ impl MqttLink {
         let (client, connection) = prepare(&plan, QUEUE).ok_or(NO_SYSTEM_CODE)?;
         let (queue, events) = mpsc::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let inbox = Inbox { queue, waiting: Arc::clone(&waiting), reads_qos1: plan.reads_qos1 };
+        let waits = Arc::clone(&waiting);
+        let (reads_qos1, reads_dup) = (plan.reads_qos1, plan.reads_dup);
+        let inbox = Inbox { queue, waiting: waits, reads_qos1, reads_dup };
         let (consent, answer) = mpsc::channel();
         let (hang_up, end) = oneshot::channel();
         let ping_interval = plan.ping_interval_ms().map(Duration::from_millis);
@@ -164,12 +166,14 @@ struct Inbox {
     queue: Sender<Come>,
     waiting: Arc<AtomicUsize>,
     reads_qos1: bool,
+    reads_dup: bool,
 }
 
 impl Inbox {
     /// Takes a message; false when that cannot be.
     fn take(&self, message: &Publish) -> bool {
-        if !self.reads_qos1 && message.qos != QoS::AtMostOnce {
+        let is_unread = !self.reads_qos1 || message.dup && !self.reads_dup;
+        if is_unread && message.qos != QoS::AtMostOnce {
             return true;
         }
         let length = message.payload.len();

@@ -244,7 +244,8 @@ impl Client {
                     self.consent = Some(if code.is_success() { Ok(()) } else { Err(code as i32) });
                 }
                 Event::NotifyPacketReceived(Packet::V3_1_1Publish(message)) => {
-                    if self.plan.reads_qos1 || message.qos() == Qos::AtMostOnce {
+                    let is_read = self.plan.reads_qos1 && (self.plan.reads_dup || !message.dup());
+                    if is_read || message.qos() == Qos::AtMostOnce {
                         self.message = Some(mem::take(&mut self.content));
                     }
                 }

@@ -18,6 +18,10 @@ const CODE_BYTES: usize = 2;
 /// Status of a close: a message is too big to be processed (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
 
+/// Bits of the first byte of a frame (section 5.2): it is the last of its message, it is a control frame.
+const LAST: u8 = 0x80;
+const CONTROL: u8 = 0x08;
+
 /// Numbers for masks and keys. They protect intermediaries, not secrets.
 #[derive(Debug)]
 pub(crate) struct Noise(u64);
@@ -140,8 +144,13 @@ impl Decoder {
                     *bytes = rest;
                     let begun = match FrameHeader::deserialize(&self.header) {
                         Ok((header, _)) => {
+                            // A control frame is whole (section 5.5); the library does not look.
+                            let is_cut = self.header[0] & (LAST | CONTROL) == CONTROL;
                             self.header.clear();
-                            self.begin(&header)
+                            match is_cut {
+                                true => Err(Received::Invalid),
+                                false => self.begin(&header),
+                            }
                         }
                         Err(edge_ws::Error::Incomplete(_)) => Ok(()),
                         Err(_) => Err(Received::Invalid),
@@ -284,6 +293,7 @@ mod tests {
     #[case::reserved_bit(&[0xc1, 0])]
     #[case::reserved_opcode(&[0x83, 0])]
     #[case::masked(&[0x81, 0x80, 1, 2, 3, 4])]
+    #[case::control_in_pieces(&[0x09, 1, b'p'])]
     #[case::continuation_of_nothing(&[0x80, 0])]
     #[case::message_in_message(&[0x01, 0, 0x81, 0])]
     #[case::long_ping(&[0x89, 126, 0, 200])]

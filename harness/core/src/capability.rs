@@ -111,7 +111,7 @@ pub const ALL: [&str; 59] = [
 pub const VOLUME_TOLERANCE: &str = "volume.tolerance";
 
 /// Names of all variables that a look at a device may bring.
-pub const VARIABLES: [&str; 37] = [
+pub const VARIABLES: [&str; 38] = [
     "nullary.tool",
     "boolean.tool",
     "boolean.argument",
@@ -131,6 +131,7 @@ pub const VARIABLES: [&str; 37] = [
     "tools.count",
     "tools.last",
     "cursor.second",
+    "cursor.unlisted",
     "status.volume",
     "volume.tool",
     VOLUME_TOLERANCE,
@@ -252,6 +253,10 @@ pub fn discover(surface: &Surface, permission: &Permission) -> Facts {
     }
     if let Some(cursor) = &surface.first_cursor {
         facts.variables.insert("cursor.second".into(), cursor.clone().into());
+        let is_listed = facts.tools.iter().chain(&facts.user_tools).any(|tool| tool == cursor);
+        if !is_listed && only_reads(cursor) && permission.allows(cursor) {
+            facts.variables.insert("cursor.unlisted".into(), cursor.clone().into());
+        }
     }
     if let Some(level) = surface.status.as_ref().and_then(|s| s.pointer("/audio_speaker/volume")) {
         facts.variables.insert("status.volume".into(), level.clone());

@@ -36,8 +36,8 @@ pub const MAX_PAGE_BYTES: usize = 8_000;
 pub const GATEWAY_PACKET_BYTES: usize = 8_192;
 
 /// Longest request that has to be answered, in bytes. A parser may limit the size of texts (RFC 8259, section 9), and one
-/// measured device takes no longer message (device-protocol 2.2).
-pub const MAX_ANSWERED_MESSAGE_BYTES: usize = 4_096;
+/// measured device takes no message of more than 4,096 bytes (device-protocol 2.2), to which a zero may belong.
+pub const MAX_ANSWERED_MESSAGE_BYTES: usize = 4_095;
 
 /// Deepest nesting of a request that has to be answered, its envelope included. A parser may limit the depth (RFC 8259,
 /// section 9), and a usual one of small devices does at ten unless it is told otherwise.

@@ -196,6 +196,8 @@ pub enum MqttNote {
     AckWanted,
     /// The device sent PUBACK for a message of the harness.
     Acknowledged,
+    /// The device sent PUBACK once more for a message that it had acknowledged.
+    AcknowledgedAgain,
     /// The next message came to a topic that was not the configured one.
     Topic {
         /// The topic.
@@ -361,6 +363,9 @@ pub enum Mark {
         /// The key that all of them had, in hex.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+        /// By how much each of eight keys in a row was above the one before it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<i32>,
     },
     /// Behind its Close frame the device sent a frame with data.
     BehindClose {

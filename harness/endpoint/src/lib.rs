@@ -34,6 +34,6 @@ pub use endpoint::Endpoint;
 pub use error::EndpointError;
 pub use guard::Told;
 pub use http::{Configuration, HttpServer, ServerTime};
-pub use link::{Handshake, Incoming, Link, LinkLost, SEND_DEADLINE};
+pub use link::{Handshake, Incoming, Link, LinkLost, Masks, SEND_DEADLINE};
 pub use mqtt::{MqttEndpoint, MqttTerms};
 pub use websocket::WebSocketEndpoint;

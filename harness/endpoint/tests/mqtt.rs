@@ -223,7 +223,7 @@ async fn what_brokers_acknowledge_is_acknowledged() {
 async fn pushed_messages_with_qos_1_are_acknowledged_by_their_ids() {
     let (_endpoint, mut link, mut client) = connected().await;
     for expected in [0x0201, 0x0202] {
-        link.send_acknowledged(&text("x")).await.unwrap();
+        link.send_acknowledged(&text("x"), false).await.unwrap();
         let (_, packet) = client.message().await;
         assert_eq!((packet.qos, packet.pkid), (QoS::AtLeastOnce, expected));
     }

@@ -113,7 +113,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         messages(&mut raw)?.into_iter().map(|(name, it)| (name, Action::Send(it))).collect();
     actions.extend(sequences(&mut raw, catalogue)?);
     actions.extend(handling(&mut raw)?);
-    manner(&raw)?;
+    manner(&raw, actions.iter().any(|(name, _)| *name == "ping"))?;
     if let Some(pattern) = raw.console {
         regex::Regex::new(&pattern).map_err(|error| {
             Wrong::new(format!("`console`: {error}"))
@@ -127,12 +127,6 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
                 .inside("console"));
         }
         actions.push(("console", Action::Console { pattern }));
-    }
-    if raw.times.is_some() {
-        let wrong = Wrong::new("`times` needs `burst`");
-        return Err(wrong
-            .hint("write `burst: [...]`, or `each` with a row for each time")
-            .inside("times"));
     }
     let what = || {
         format!(
@@ -166,6 +160,7 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
         segments: raw.segments,
         odd_frame: raw.odd_frame,
         acknowledged: raw.qos == Some(1),
+        dup: raw.dup,
         snapshot: raw.snapshot,
         control: raw.control,
         like: raw.like,
@@ -175,11 +170,25 @@ fn build(mut raw: RawStep, line: u64, catalogue: &Catalogue) -> Result<Step, Wro
 /// Most bytes of the reason in a Close frame (RFC 6455, section 5.5): the code takes two.
 const MAX_REASON_BYTES: usize = 123;
 
-/// Whether it can be sent in the manner that it says.
-fn manner(raw: &RawStep) -> Result<(), Wrong> {
+/// Whether it can be sent in the manner that it says, as what is left of it when the actions are taken.
+fn manner(raw: &RawStep, is_ping: bool) -> Result<(), Wrong> {
+    if raw.times.is_some() {
+        let wrong = Wrong::new("`times` needs `burst`");
+        let hint = "write `burst: [...]`, or `each` with a row for each time";
+        return Err(wrong.hint(hint).inside("times"));
+    }
+    if raw.odd_frame.is_some_and(|how| how.is_ping() && !is_ping) {
+        let wrong = Wrong::new("`odd_frame: cut-ping` beside a message: expected a ping");
+        return Err(wrong.hint("write `ping: {}` beside it").inside("odd_frame"));
+    }
     if raw.qos.is_some_and(|qos| qos > 1) {
         let wrong = Wrong::new("`qos`: expected 0 or 1");
         return Err(wrong.hint("write `qos: 1`").inside("qos"));
+    }
+    if raw.dup && raw.qos != Some(1) {
+        let wrong =
+            Wrong::new("`dup` without `qos: 1`: what is not acknowledged is not sent again");
+        return Err(wrong.hint("write `qos: 1` as well").inside("dup"));
     }
     if raw.segments && (raw.fragment.is_some() || raw.qos == Some(1)) {
         let wrong = Wrong::new("`segments` beside `fragment` or `qos`: expected one of them");

@@ -54,6 +54,8 @@ pub struct Step {
     pub odd_frame: Option<OddFrame>,
     /// Whether it is sent with MQTT's QoS 1, where the transport is MQTT.
     pub acknowledged: bool,
+    /// Whether that has the flag of what is sent again.
+    pub dup: bool,
     /// Name under which the answer is kept for review.
     pub snapshot: Option<String>,
     /// The name of what it shows about the device as others of the case rely on it: the same message without their
@@ -276,10 +278,16 @@ impl Step {
             segments: false,
             odd_frame: None,
             acknowledged: false,
+            dup: false,
             snapshot: None,
             control: None,
             like: None,
         }
+    }
+
+    /// Whether it sends a ping to which a pong is due.
+    pub fn pings(&self) -> bool {
+        self.odd_frame.is_none() && matches!(self.action, Action::Send(Outgoing::Ping(_)))
     }
 
     /// Whether it restarts the device, or tells it to, by the message that does or by a tool.

@@ -123,6 +123,9 @@ pub(super) struct RawStep {
     /// MQTT's quality of service.
     #[schemars(range(min = 0, max = 1))]
     pub(super) qos: Option<u8>,
+    /// Sends it with MQTT's flag of what is sent again, though it is not.
+    #[serde(default)]
+    pub(super) dup: bool,
     /// Makes the answer a reviewed answer of this name.
     pub(super) snapshot: Option<String>,
     /// Names a plain message, of which others are variations.

@@ -97,6 +97,7 @@ mod tests {
             "control",
             "do",
             "drop",
+            "dup",
             "empty_end",
             "expect",
             "fragment",

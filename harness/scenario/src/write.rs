@@ -212,6 +212,9 @@ fn modifiers(out: &mut String, step: &Step, indent: usize) {
     if step.acknowledged {
         let _ = writeln!(out, "{pad}qos: 1");
     }
+    if step.dup {
+        let _ = writeln!(out, "{pad}dup: true");
+    }
     let names = [("snapshot", &step.snapshot), ("control", &step.control), ("like", &step.like)];
     for (modifier, name) in names {
         if let Some(name) = name {
@@ -526,6 +529,7 @@ rules = ["xiaozhi"]
             odd_frame: (flag && fragment.is_none()).then_some(OddFrame::UnknownOpcode),
             fragment,
             acknowledged: flag,
+            dup: flag && fragment.is_none(),
             snapshot: named,
             ..Step::of(action)
         })

@@ -132,6 +132,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => structured_climate(json!({"celsius": "21.5"}));
     "climate-structured-other": "A number that a tool tells beside its text is not the one in the text."
         => structured_climate(json!({"celsius": 21.5, "temperature": 25}));
+    "status-structured-array": "Beside the status an array is told that nothing announces."
+        => tool("self.get_device_status").result(|result| result["structuredContent"] = json!([]));
     "tool-name-wide": "Wide letters in the name of a tool are read as narrow ones."
         => defect().on_call(|params, _| if let Some(Value::String(name)) = params.get_mut("name") {
             *name = name.replace('\u{ff53}', "s");

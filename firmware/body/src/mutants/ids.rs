@@ -103,6 +103,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => answered_as(Value::is_string, |_| Value::Null);
     "id-string-short-only": "A string id of up to 64 bytes is answered, a longer one ignored."
         => answered_as_sent(|id| id.as_str().is_some_and(|id| id.len() <= 64));
+    "id-string-cut-at-255": "A string id is accepted, and echoed up to its 255th byte."
+        => answered_as(Value::is_string, |cause| {
+            let text = text_of(cause);
+            json!(text[..text.floor_char_boundary(255)])
+        });
     "id-string-refused-without-id": "A request with a string id is answered with -32600 and no id."
         => defect().on_payload(|payload, hands| {
             let is_refused = payload.get("id").is_some_and(Value::is_string);

@@ -60,6 +60,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => one_tool(ONE, |tool| tool["inputSchema"] = json!(tool["inputSchema"].to_string()));
     "list-property-type-int": "The type of an argument is `int`, which JSON Schema does not know."
         => argument(ONE, "brightness", |argument| argument["type"] = json!("int"));
+    "list-enum-twice": "A value stands twice in the enum of an argument."
+        => argument(ONE, "brightness", |argument| argument["enum"] = json!([0, 50, 100, 50]));
+    "list-pattern-open": "A parenthesis in the pattern of an argument is not closed."
+        => argument(PHOTO, "question", |argument| argument["pattern"] = json!("^(([A-Z].*$"));
     "list-minimum-string": "The minimum of an argument is a string."
         => argument(ONE, "brightness", |argument| argument["minimum"] = json!("0"));
     "list-required-boolean": "`required` is at the argument, as in JSON Schema before draft 4."

@@ -164,6 +164,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         "The length of a frame is given in 16 bits even where 7 are enough, which RFC 6455 forbids."
         => link(|options| options.wide_lengths = true);
     "frame-mask-constant": "All frames have the same mask." => link(|options| options.same_mask = true);
+    "frame-mask-counted": "The masks of frames are counted."
+        => link(|options| options.counted_masks = true);
     "close-code-of-none": "A Close frame is answered with the code that stands for none."
         => link(|options| options.close_code = Some(1005));
     "close-code-little-endian": "A Close frame is answered with its code in the wrong byte order."
@@ -184,6 +186,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.takes_continuations = true);
     "frame-between-taken": "A message between the fragments of another one is taken."
         => link(|options| options.takes_between = true);
+    "frame-not-utf8-taken": "A text frame that is not UTF-8 is taken."
+        => link(|options| options.takes_not_utf8 = true);
+    "frame-cut-ping-answered": "A ping of which it is said that more of it follows is answered."
+        => link(|options| options.takes_cut_pings = true);
     "close-talks-on": "Behind the Close frame that answers the server's, one more text is sent."
         => link(|options| options.talks_on = true);
 };

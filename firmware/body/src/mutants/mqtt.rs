@@ -176,6 +176,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
             }
             bytes
         });
+    "mqtt-puback-twice": "Messages with QoS 1 are acknowledged twice."
+        => tampered(|_, packet| followed_by(packet[0] >> 4 == PUBACK, packet, packet));
+    "mqtt-dup-ignored": "Messages with QoS 1 and the flag of what is sent again are acknowledged but not read."
+        => plan(|plan| plan.reads_dup = false);
     "mqtt-qos1-ignored": "Messages with QoS 1 are acknowledged but not read."
         => plan(|plan| plan.reads_qos1 = false);
     "mqtt-list-too-large": "Over MQTT the answers to tools/list exceed 8192 bytes."

@@ -59,6 +59,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => defect().binary(|frame, hands| if frame.len() > 1500 { hands.act(Act::Panic); });
     "message-of-1024-dropped": "A message that fills the buffer of 1024 bytes exactly is dropped."
         => texts_lost(|text| text.len() == 1024);
+    "message-of-4096-dropped": "A message that fills the buffer of 4,096 bytes exactly is dropped."
+        => texts_lost(|text| text.len() == 4096);
     "message-above-2048-dropped": "A message of more than 2,048 bytes is dropped."
         => texts_lost(|text| text.len() > 2048);
     "message-above-4096-dropped": "A message of more than 4,096 bytes is dropped."
@@ -120,6 +122,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => texts(|text| text.contains(|character| character > '\u{FFFF}'), Act::Hang);
     "batch-panics": "A batch is read as an object." => envelopes_instead(is_batch, Act::Panic);
     "batch-hangs": "A batch stops the message loop." => envelopes_instead(is_batch, Act::Hang);
+    "batch-of-notifications-answered": "A batch of notifications is answered with an empty array."
+        => batches(|members| {
+            let is_note = |member: &Value| member.is_object() && member.get("id").is_none();
+            (!members.is_empty() && members.iter().all(is_note)).then(|| json!([]))
+        });
+    "batch-last-lost": "In a batch of what is no request all members get an error but the last."
+        => batches(|members| {
+            let refusals = vec![error(&Value::Null, -32600, "Invalid Request"); members.len().max(1) - 1];
+            (!refusals.is_empty() && !members[0].is_object()).then(|| json!(refusals))
+        });
     "batch-wraps-answers": "Once a batch has come, the answer to each request is in an array." => {
         let [seen, is_seen] = shared(false);
         envelopes(move |envelope| seen.set(seen.get() || is_batch(envelope)))
@@ -262,6 +274,18 @@ fn has_surrogate(text: &str) -> bool {
         .iter()
         .any(|half| lower.contains(half))
         && lone(text)
+}
+
+/// Answers batches in the place of the device, where there is an answer.
+fn batches(answer: fn(&[Value]) -> Option<Value>) -> Defect {
+    defect().on_envelope(move |envelope, hands| {
+        let members = get(envelope, "payload").as_array().filter(|_| is_batch(envelope));
+        let answer = members.and_then(|members| answer(members));
+        if let Some(answer) = &answer {
+            hands.send_payload(answer);
+        }
+        drop_if(answer.is_some())
+    })
 }
 
 fn is_batch(envelope: &Map<String, Value>) -> bool {

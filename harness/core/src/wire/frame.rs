@@ -37,12 +37,23 @@ pub enum OddFrame {
     Continuation,
     /// It stands between the fragments of another message (section 5.4).
     Between,
+    /// Its text is no UTF-8, but Latin-1 (section 8.1).
+    NotUtf8,
+    /// It is a ping, of which it says that more of it follows (section 5.5).
+    CutPing,
 }
 
 impl OddFrame {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Masked, Self::ReservedBit, Self::UnknownOpcode, Self::Continuation, Self::Between];
+    pub const ALL: [Self; 7] = [
+        Self::Masked,
+        Self::ReservedBit,
+        Self::UnknownOpcode,
+        Self::Continuation,
+        Self::Between,
+        Self::NotUtf8,
+        Self::CutPing,
+    ];
 
     /// As scenarios call it.
     pub fn name(self) -> &'static str {
@@ -52,7 +63,14 @@ impl OddFrame {
             Self::UnknownOpcode => "unknown-opcode",
             Self::Continuation => "continuation",
             Self::Between => "between",
+            Self::NotUtf8 => "not-utf8",
+            Self::CutPing => "cut-ping",
         }
+    }
+
+    /// Whether it is a ping, and no message.
+    pub fn is_ping(self) -> bool {
+        self == Self::CutPing
     }
 }
 

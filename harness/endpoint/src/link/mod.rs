@@ -2,6 +2,7 @@
 
 pub(crate) mod acks;
 pub(crate) mod broker;
+pub(crate) mod masks;
 pub(crate) mod mqtt;
 pub(crate) mod packets;
 pub(crate) mod tap;
@@ -14,6 +15,8 @@ use mcp_hil_core::{
     transcript::{MqttConnect, MqttNote},
     wire::Frame,
 };
+
+pub use masks::Masks;
 
 /// How long a device may leave what was sent to it unread.
 pub const SEND_DEADLINE: Duration = Duration::from_secs(10);
@@ -145,7 +148,7 @@ impl Link {
     pub async fn send(&mut self, frame: &Frame) -> Result<(), LinkLost> {
         match &mut self.wire {
             Wire::WebSocket(link) => link.send(frame).await,
-            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 0).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), None).await,
             Wire::Broker(link) => link.publish(frame.bytes()).await,
         }
     }
@@ -164,7 +167,7 @@ impl Link {
     ) -> Result<(), LinkLost> {
         match &mut self.wire {
             Wire::WebSocket(link) => link.send_fragments(frame, bytes, ping, false).await,
-            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(bytes.max(1)), 0).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(bytes.max(1))).await,
             Wire::Broker(link) => link.publish(frame.bytes()).await,
         }
     }
@@ -191,18 +194,19 @@ impl Link {
     pub async fn send_in_segments(&mut self, frame: &Frame) -> Result<(), LinkLost> {
         match &mut self.wire {
             Wire::WebSocket(link) => link.send_in_segments(frame).await,
-            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(1), 0).await,
+            Wire::Mqtt(link) => link.publish(frame.bytes(), Some(1)).await,
             Wire::Broker(link) => link.publish(frame.bytes()).await,
         }
     }
 
-    /// Sends one message with MQTT's QoS 1; over another transport as [`send`](Self::send) does.
+    /// Sends one message with MQTT's QoS 1, and with `dup` the flag of what is sent again; over another transport as
+    /// [`send`](Self::send) does.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub async fn send_acknowledged(&mut self, frame: &Frame) -> Result<(), LinkLost> {
+    pub async fn send_acknowledged(&mut self, frame: &Frame, dup: bool) -> Result<(), LinkLost> {
         match &mut self.wire {
-            Wire::Mqtt(link) => link.publish(frame.bytes(), None, 1).await,
+            Wire::Mqtt(link) => link.publish_acknowledged(frame.bytes(), dup).await,
             _ => self.send(frame).await,
         }
     }
@@ -220,12 +224,11 @@ impl Link {
         }
     }
 
-    /// How many frames of the device were masked so far, and the key of all of them where they had the same; over
-    /// WebSocket only.
-    pub fn masks(&self) -> (u32, Option<[u8; 4]>) {
+    /// How the frames of the device were masked so far; over WebSocket only.
+    pub fn masks(&self) -> Masks {
         match &self.wire {
-            Wire::WebSocket(link) => (link.masks().frames, link.masks().same),
-            _ => (0, None),
+            Wire::WebSocket(link) => link.masks(),
+            _ => Masks::default(),
         }
     }
 

@@ -1,7 +1,11 @@
 //! A live connection over MQTT: the harness is the broker's side and pushes PUBLISH packets on
 //! the device's own connection, whether it has subscribed or not (device-protocol 3.1).
 
-use std::{collections::VecDeque, io, time::Duration};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    io,
+    time::Duration,
+};
 
 use bytes::{Buf, BytesMut};
 use mcp_hil_core::{
@@ -68,6 +72,8 @@ pub(crate) struct MqttLink {
     packet_id: u16,
     /// Packet ids of pushed messages that wait for their PUBACK.
     unacknowledged: VecDeque<u16>,
+    /// Those that were acknowledged. None is used twice on a connection.
+    acknowledged: BTreeSet<u16>,
     /// Resolves, with an error, when another connection takes the client id over.
     replaced: oneshot::Receiver<()>,
     lost: Option<LinkLost>,
@@ -94,6 +100,7 @@ impl MqttLink {
             // With two bytes that differ, so that who gives back one of them, or takes one for the other, is seen.
             packet_id: 0x0200,
             unacknowledged: VecDeque::new(),
+            acknowledged: BTreeSet::new(),
             replaced,
             lost: fault.map(|fault| broke(fault.to_owned())),
         }
@@ -121,16 +128,27 @@ impl MqttLink {
         &mut self,
         payload: &[u8],
         piece: Option<usize>,
-        qos: u8,
     ) -> Result<(), LinkLost> {
+        let packet = Publish::new(self.terms.push_topic.clone(), QoS::AtMostOnce, payload);
+        self.push(packet, piece).await
+    }
+
+    /// Pushes one message with QoS 1, and perhaps with the flag of what is sent again.
+    pub(crate) async fn publish_acknowledged(
+        &mut self,
+        payload: &[u8],
+        dup: bool,
+    ) -> Result<(), LinkLost> {
+        self.packet_id = self.packet_id.checked_add(1).unwrap_or(1);
+        let mut packet = Publish::new(self.terms.push_topic.clone(), QoS::AtLeastOnce, payload);
+        packet.pkid = self.packet_id;
+        packet.dup = dup;
+        self.unacknowledged.push_back(self.packet_id);
+        self.push(packet, None).await
+    }
+
+    async fn push(&mut self, packet: Publish, piece: Option<usize>) -> Result<(), LinkLost> {
         self.lost.clone().map_or(Ok(()), Err)?;
-        let mut packet = Publish::new(self.terms.push_topic.clone(), QoS::AtMostOnce, payload);
-        if qos > 0 {
-            self.packet_id = self.packet_id.checked_add(1).unwrap_or(1);
-            packet.qos = QoS::AtLeastOnce;
-            packet.pkid = self.packet_id;
-            self.unacknowledged.push_back(self.packet_id);
-        }
         let mut bytes = BytesMut::new();
         // The size was not chosen by the device: it is ours, and below what the codec can write.
         if Packet::Publish(packet).write(&mut bytes, usize::MAX).is_err() {
@@ -259,7 +277,10 @@ impl MqttLink {
             Packet::PubAck(ack) => {
                 if let Some(at) = self.unacknowledged.iter().position(|id| *id == ack.pkid) {
                     self.unacknowledged.remove(at);
+                    self.acknowledged.insert(ack.pkid);
                     self.note(MqttNote::Acknowledged);
+                } else if self.acknowledged.contains(&ack.pkid) {
+                    self.note(MqttNote::AcknowledgedAgain);
                 }
                 Ok(())
             }

@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use super::masks::Masks;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -170,25 +171,6 @@ impl<S> Tap<S> {
     /// Whether the last byte read lies inside a frame.
     pub(crate) fn inside_frame(&self) -> bool {
         self.walker.as_ref().is_some_and(|walker| walker.have > 0 || walker.skip > 0)
-    }
-}
-
-/// The masks of frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Masks {
-    /// How many frames had one.
-    pub(crate) frames: u32,
-    /// The one that all of them had.
-    pub(crate) same: Option<[u8; 4]>,
-}
-
-impl Masks {
-    fn add(&mut self, mask: [u8; 4]) {
-        self.same = match self.frames {
-            0 => Some(mask),
-            _ => self.same.filter(|same| *same == mask),
-        };
-        self.frames = self.frames.saturating_add(1);
     }
 }
 
@@ -509,7 +491,7 @@ mod tests {
             prop_assert!(given == expected);
             let masks: Vec<_> = frames.iter().filter_map(|(.., mask)| *mask).collect();
             let same = masks.first().filter(|first| masks.iter().all(|mask| mask == *first));
-            prop_assert_eq!(walker.masks, Masks { frames: masks.len() as u32, same: same.copied() });
+            prop_assert_eq!((walker.masks.frames, walker.masks.same), (masks.len() as u32, same.copied()));
             prop_assert_eq!(Vec::from(walker.kinds), kinds);
             prop_assert_eq!((walker.have, walker.skip), (0, 0));
         }

@@ -20,7 +20,7 @@ use tokio_tungstenite::{
             CloseFrame,
             frame::{
                 Frame as WsFrame,
-                coding::{CloseCode, Data, OpCode},
+                coding::{CloseCode, Control, Data, OpCode},
             },
         },
     },
@@ -29,7 +29,8 @@ use tokio_tungstenite::{
 use super::{
     LinkLost, SEND_DEADLINE,
     acks::Acks,
-    tap::{Kind, Masks, Tap},
+    masks::Masks,
+    tap::{Kind, Tap},
 };
 
 /// How long a device may take to close TCP behind its Close frame, before it is not waited for.
@@ -72,7 +73,7 @@ impl WebSocketLink {
             Frame::Binary(bytes) => Message::binary(bytes.clone()),
             Frame::Ping(bytes) => Message::Ping(bytes.clone().into()),
             Frame::Pong(bytes) => Message::Pong(bytes.clone().into()),
-            Frame::Odd(how, text) => return self.send_raw(&odd(*how, text.as_bytes())).await,
+            Frame::Odd(how, text) => return self.send_raw(&odd(*how, text)).await,
         };
         self.ready()?;
         let sent = timeout(SEND_DEADLINE, self.socket.send(message)).await;
@@ -310,7 +311,8 @@ fn framed(frame: WsFrame) -> Vec<u8> {
 }
 
 /// A text in a frame of which a client has to fail the connection.
-fn odd(how: OddFrame, text: &[u8]) -> Vec<u8> {
+fn odd(how: OddFrame, whole: &str) -> Vec<u8> {
+    let text = whole.as_bytes();
     match how {
         OddFrame::Masked => {
             let mut frame = WsFrame::message(text.to_vec(), OpCode::Data(Data::Text), true);
@@ -328,6 +330,15 @@ fn odd(how: OddFrame, text: &[u8]) -> Vec<u8> {
             let (begin, end) = OTHER_MESSAGE;
             let around = [part(begin, Data::Text, false), part(end, Data::Continue, true)];
             around.join(&part(text, Data::Text, true)[..])
+        }
+        OddFrame::NotUtf8 => {
+            let latin = |character: char| u8::try_from(character).unwrap_or(u8::MAX);
+            let bytes: Vec<u8> = whole.chars().map(latin).collect();
+            part(&bytes, Data::Text, true)
+        }
+        OddFrame::CutPing => {
+            let kind = OpCode::Control(Control::Ping);
+            framed(WsFrame::message(text.to_vec(), kind, false))
         }
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn said_of_note(note: &MqttNote) -> Said {
         MqttNote::Ping => Said::new("PINGREQ"),
         MqttNote::AckWanted => Said::new("QoS 1"),
         MqttNote::Acknowledged => Said::new("PUBACK"),
+        MqttNote::AcknowledgedAgain => Said::new("PUBACK once more"),
         MqttNote::Topic { topic } => {
             Said::new("the next message has a different topic").with(topic)
         }

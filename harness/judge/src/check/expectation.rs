@@ -280,13 +280,10 @@ impl Judge<'_> {
     fn is_lost(&self, step: &Step, at: &str, expect: &Expect) -> bool {
         let answered = self.log.answered(at);
         let fenced = || self.log.fenced(at) || self.log.answered(&beside(at, StepKind::After));
-        if expect.alive
-            && !owes_answer(self.log, at)
-            && !matches!(step.action, Action::Send(Outgoing::Ping(_)))
-        {
+        if expect.alive && !owes_answer(self.log, at) && !step.pings() {
             return !fenced();
         }
-        !answered && !fenced() && !matches!(step.action, Action::Send(Outgoing::Ping(_)))
+        !answered && !fenced() && !step.pings()
     }
 
     fn lost(&mut self, requirement: Id, at: &str) {
@@ -332,9 +329,9 @@ impl Judge<'_> {
         reply: &Reply<'_>,
         scope: &Scope,
     ) -> Judged {
-        let held = match step.action {
-            Action::Send(Outgoing::Ping(_)) => Some(self.pong(at)),
-            _ => self.answer(expect, at, reply, scope),
+        let held = match step.pings() {
+            true => Some(self.pong(at)),
+            false => self.answer(expect, at, reply, scope),
         };
         Some(held?.map_err(|(expected, received)| {
             let seq = match reply {

@@ -17,9 +17,6 @@ use mcp_hil_core::wire::as_integer;
 /// How the transcript shows a correct `Authorization` header: the token itself is a secret.
 pub const AUTHORIZED: &str = "Bearer ${MCP_HIL_WS_TOKEN}";
 
-/// The headers by which a device says which one it is.
-const IDENTITY: [&str; 2] = ["device-id", "client-id"];
-
 /// Rates of samples that Opus has, in hertz, and durations of its packets, in whole milliseconds (RFC 6716, section 2).
 const OPUS_RATES: [i64; 5] = [8000, 12_000, 16_000, 24_000, 48_000];
 const OPUS_MILLISECONDS: [i64; 10] = [5, 10, 15, 20, 40, 60, 80, 90, 100, 120];
@@ -34,8 +31,6 @@ pub(crate) struct LinkState {
     /// The session ids of the earlier links, the latest one last.
     earlier_sessions: Vec<String>,
     protocol_version: Option<String>,
-    /// What it said of itself in the headers of this link.
-    identity: [Option<String>; 2],
     /// The key of its opening handshake.
     key: Option<String>,
     hello_seen: bool,
@@ -163,10 +158,7 @@ impl LinkState {
         if self.dropped {
             sink.held(self.reconnects());
         }
-        let (earlier, earlier_key) = match self.dropped {
-            true => (std::mem::take(&mut self.identity), self.key.take()),
-            false => Default::default(),
-        };
+        let earlier_key = self.key.take().filter(|_| self.dropped);
         let mut earlier_sessions = std::mem::take(&mut self.earlier_sessions);
         if self.number > 0 {
             earlier_sessions.push(std::mem::take(&mut self.session_id));
@@ -178,7 +170,6 @@ impl LinkState {
             session_id: session_id.to_owned(),
             earlier_sessions,
             protocol_version: headers.get("protocol-version").cloned(),
-            identity: IDENTITY.map(|name| headers.get(name).cloned()),
             key: headers.get("sec-websocket-key").cloned(),
             session_fault: self.session_fault.take(),
             own_fault: self.own_fault,
@@ -206,25 +197,10 @@ impl LinkState {
         }
         judge_key(headers, seq, sink);
         judge_headers(headers, seq, sink);
-        self.judge_identity(&earlier, seq, sink);
         if let (Some(then), Some(now)) = (earlier_key, &self.key) {
             sink.test_once(Id::HelloKeyFresh, then != *now, || {
                 evidence("another Sec-WebSocket-Key than on the connection before", now, seq)
             });
-        }
-    }
-
-    /// Judges that it is still the device that it was before the harness dropped the link. Across a start it may
-    /// not be: what has no flash memory draws a new Client-Id.
-    fn judge_identity(&self, earlier: &[Option<String>; 2], seq: u64, sink: &mut Sink) {
-        let both = earlier.iter().zip(&self.identity).zip(IDENTITY);
-        for ((then, now), name) in both {
-            if let (Some(then), Some(now)) = (then, now) {
-                sink.test_once(Id::HelloSameDevice, then.eq_ignore_ascii_case(now), || {
-                    let expected = format!("header {name}: {then}, as on the connection before");
-                    evidence(expected, now.clone(), seq)
-                });
-            }
         }
     }
 

@@ -52,6 +52,8 @@ pub(crate) struct Lists {
     /// Whether calls of tools that nobody knows are refused, as far as that was seen: else a success does not show that
     /// there is such a tool.
     refuses_unknown: Option<bool>,
+    /// Each `nextCursor` of a page.
+    cursors: BTreeSet<String>,
     /// The device has told that its list changed.
     tells_changes: bool,
 }
@@ -129,6 +131,21 @@ impl Lists {
         let (Some(tool), Some(known)) = (&open.duty.tool, known) else {
             return;
         };
+        // A cursor need not name a tool.
+        sink.held(Id::ListCursorListed);
+        if self.cursors.contains(tool) && done && self.refuses_unknown == Some(true) {
+            let is_there = known.contains(tool) || self.listed.contains(tool);
+            sink.test(Id::ListCursorListed, is_there || self.may_hide(tool, known), || {
+                evidence(
+                    format!(
+                        "`{tool}` on a page, because a nextCursor names it and it can be called"
+                    ),
+                    format!("pages without it, of {} tools", known.len()),
+                    seq,
+                )
+            });
+            return;
+        }
         if !HARMLESS.contains(&tool.as_str()) {
             if !self.listed.contains(tool) && open.duty.owes == Owes::Answer {
                 self.refuses_unknown = Some(!done && self.refuses_unknown != Some(false));
@@ -290,6 +307,9 @@ impl Lists {
         sink.test(Id::ListNextCursorNotNull, cursor.is_none_or(|cursor| !cursor.is_null()), || {
             proof("no nextCursor on the last page", "nextCursor null".to_owned())
         });
+        if self.cursors.len() < MAX_PAGES {
+            self.cursors.extend(cursor.and_then(Value::as_str).map(str::to_owned));
+        }
         let tools = result.get("tools").and_then(Value::as_array);
         sink.test(Id::ListToolsArray, tools.is_some(), || {
             proof("result.tools as an array", result.to_string())

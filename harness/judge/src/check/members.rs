@@ -38,6 +38,9 @@ const MEMBERS: [(&str, &str, Form); 9] = [
     ("tools/call", "content/*/annotations/priority", PRIORITY),
 ];
 
+/// The revision that brought `structuredContent`.
+const STRUCTURED_SINCE: &str = "2025-06-18";
+
 /// Members that later revisions added, by the revision (its date) from which on they mean something: before, they are
 /// members like any other that no document knows.
 const LATER_MEMBERS: [(&str, &str, &str, Form); 8] = [
@@ -48,7 +51,7 @@ const LATER_MEMBERS: [(&str, &str, &str, Form); 8] = [
     ("2025-06-18", "tools/list", "tools/*/title", STRING),
     ("2025-06-18", "tools/list", "tools/*/outputSchema", OBJECT),
     ("2025-06-18", "tools/list", "tools/*/_meta", OBJECT),
-    ("2025-06-18", "tools/call", "structuredContent", OBJECT),
+    (STRUCTURED_SINCE, "tools/call", "structuredContent", OBJECT),
 ];
 
 /// Optional members without which an answer says something else: in what of a method's result, and how each is spelled
@@ -282,6 +285,9 @@ fn judge_members(
 ) {
     // None of them need be there.
     sink.held(Id::McpMemberTypes);
+    if method == "tools/call" {
+        judge_structured(result, version, (payload, open, seq), sink);
+    }
     let later = LATER_MEMBERS.iter().filter(|(since, ..)| version >= *since);
     let members = MEMBERS.into_iter().chain(later.map(|(_, of, place, form)| (*of, *place, *form)));
     for (of, place, (form, is_such)) in members {
@@ -298,6 +304,17 @@ fn judge_members(
             proof(&format!("{place} as {form}"), payload, Some(open), seq)
         });
     }
+}
+
+/// Judges what a device tells as the revision has it that brought that, though it speaks an earlier one, to which it is a
+/// member like any other.
+fn judge_structured(result: &Value, version: &str, answered: Exchange<'_>, sink: &mut Sink) {
+    let (payload, open, seq) = answered;
+    let told = result.get("structuredContent").filter(|told| !told.is_null());
+    let is_later = version >= STRUCTURED_SINCE;
+    sink.test_once(Id::CallStructuredObject, is_later || told.is_none_or(Value::is_object), || {
+        proof("structuredContent as an object", payload, Some(open), seq)
+    });
 }
 
 /// Judges how members are spelled: under `next_cursor` nobody looks for the next page.

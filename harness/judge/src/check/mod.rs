@@ -7,6 +7,7 @@
 
 mod answer;
 mod attempt;
+mod batch;
 mod beside;
 mod boot_log;
 mod bootstrap;
@@ -19,6 +20,7 @@ mod expectation;
 mod flight;
 mod foreign_result;
 mod handshake;
+mod identity;
 mod kept;
 mod leak;
 mod listed_unknown;
@@ -167,6 +169,7 @@ pub struct Judge {
     listed_unknown: listed_unknown::ListedUnknown,
     structured: structured::Structured,
     link: handshake::LinkState,
+    identity: identity::Identity,
     closings: closing::Closings,
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
@@ -197,12 +200,13 @@ pub struct Judge {
     last_owed: Option<Owes>,
     /// Types of messages that the device sends without being asked.
     kinds: BTreeSet<String>,
-    /// A batch was sent. Its answers may come when the next case has begun.
-    batch_sent: bool,
+    batches: batch::Batches,
     /// The answer that is due to the latest request of the device.
     reply: Option<Value>,
     /// The data of the latest ping.
     ping: Vec<u8>,
+    /// The latest ping in an odd frame, until its pong comes.
+    odd_ping: Option<traffic::OddPing>,
     /// Where a ping was sent that came between the fragments of a message, until its pong comes.
     ping_between: Option<u64>,
     /// Time of the entry that is being observed.

@@ -43,6 +43,12 @@ impl Acknowledgements {
                     self.wanted.remove(0);
                 }
                 sink.held(Id::MqttPuback);
+                sink.held(Id::MqttPubackOnce);
+            }
+            MqttNote::AcknowledgedAgain => {
+                sink.test_once(Id::MqttPubackOnce, false, || {
+                    evidence("one PUBACK for a message with QoS 1", "another one", seq)
+                });
             }
             MqttNote::Ping => sink.held(Id::MqttKeepAlive),
             // Legal, and without effect.

@@ -152,10 +152,15 @@ impl Judge {
         self.pasts.clear();
         self.farewell = None;
         self.own_ids.connected();
-        self.restarting = false;
+        if std::mem::take(&mut self.restarting) {
+            self.identity.forget();
+        }
         self.console.connected();
         let sink = &mut self.sink;
         self.link.up(*transport, session_id, headers, *token_given, seq, sink);
+        if *transport == Transport::WebSocket {
+            self.identity.connected(headers, seq, sink);
+        }
         if let Some(connect) = mqtt {
             mqtt::judge_connect(connect, seq, sink);
         }
@@ -172,6 +177,7 @@ impl Judge {
     ) {
         let excused = ended.orderly && self.link.was_dismissed();
         self.link.down(by);
+        self.identity.left(by, ended.orderly);
         self.mqtt.link_down();
         self.channel.unsettled();
         if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
@@ -200,8 +206,10 @@ impl Judge {
             TargetEvent::Started => {
                 self.console.restarted();
                 self.link.restarted();
+                self.identity.forget();
             }
             TargetEvent::Lost { why, by_reset } => {
+                self.identity.forget();
                 let on_demand = self.restarting || self.console.is_starting();
                 // With its own USB port a device that restarts on demand goes away, too.
                 if !(*by_reset && on_demand) {
@@ -210,7 +218,10 @@ impl Judge {
                     return Seen::Taken;
                 }
             }
-            TargetEvent::Exited(how) => self.exited(seq, how, may_end),
+            TargetEvent::Exited(how) => {
+                self.identity.forget();
+                self.exited(seq, how, may_end);
+            }
             TargetEvent::Bench(_) | TargetEvent::Back(_) => {}
             TargetEvent::Trouble(what) => {
                 self.trouble.get_or_insert_with(|| Trouble::new(what, seq, false));
@@ -273,11 +284,18 @@ impl Judge {
                     evidence("no data behind the device's Close frame", frame.clone(), entry.seq)
                 });
             }
-            Mark::Masks { frames, key } if *frames >= MASKED_FRAMES => {
-                self.sink.test_once(Id::SessionMaskFresh, key.is_none(), || {
-                    let received =
-                        format!("{} in all {frames} frames", key.as_deref().unwrap_or_default());
-                    evidence("another masking key for each frame", received, entry.seq)
+            Mark::Masks { frames, key, step } if *frames >= MASKED_FRAMES => {
+                let is_fresh = key.is_none() && step.is_none();
+                self.sink.test_once(Id::SessionMaskFresh, is_fresh, || {
+                    let received = match (key, step) {
+                        (Some(key), _) => format!("{key} in all {frames} frames"),
+                        (None, step) => {
+                            let step = step.unwrap_or_default();
+                            format!("{MASKED_FRAMES} in a row, each the one before and {step}")
+                        }
+                    };
+                    let expected = "another masking key for each frame, which does not follow from the one before";
+                    evidence(expected, received, entry.seq)
                 });
             }
             Mark::NoLink { waited_ms } if self.link.was_dropped() && !self.console.is_excused() => {
@@ -314,6 +332,7 @@ impl Judge {
 
     /// The device broke down: if that was at a Close frame, then it could not answer that.
     fn broke_down(&mut self) {
+        self.identity.forget();
         let now_us = self.now_us;
         let Some(farewell) = &mut self.farewell else { return };
         if now_us.saturating_sub(farewell.since_us) > AT_ONCE_US {

@@ -50,9 +50,80 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
         let name = untyped.map_or("", |(name, _)| name);
         evidence(format!("a `type` of the argument `{name}`"), received(), seq)
     });
+    judge_parts(seq, schema, sink);
     for (name, property) in properties.into_iter().flatten() {
         judge_property(seq, (name, property), description, sink);
     }
+}
+
+/// Judges what is well formed, and should be more than that: each `enum`, and each `pattern`, at any depth.
+fn judge_parts(seq: u64, schema: &Value, sink: &mut Sink) {
+    sink.held(Id::ListEnumUnique);
+    sink.held(Id::ListPatternValid);
+    if let Some(listed) = schema.get("enum").and_then(Value::as_array) {
+        let twice = (1..listed.len()).find(|at| listed[..*at].contains(&listed[*at]));
+        sink.test(Id::ListEnumUnique, twice.is_none(), || {
+            let value = twice.map_or(&Value::Null, |at| &listed[at]);
+            evidence("each value of an `enum` once", format!("{value} twice in {schema}"), seq)
+        });
+    }
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        sink.test(Id::ListPatternValid, !is_broken(pattern), || {
+            let expected = "a `pattern` that is a regular expression";
+            evidence(expected, format!("`{pattern}` in {schema}"), seq)
+        });
+    }
+    let members = |name: &&str| schema.get(name);
+    let maps = OF_SCHEMAS.iter().filter_map(members).filter_map(Value::as_object);
+    let lists = LISTS_OF_SCHEMAS.iter().filter_map(members).filter_map(Value::as_array);
+    let single = SCHEMAS.iter().filter_map(members).filter(|one| one.is_object());
+    for part in maps.flat_map(serde_json::Map::values).chain(lists.flatten()).chain(single) {
+        judge_parts(seq, part, sink);
+    }
+}
+
+/// Members of a schema that hold others: by name, one behind the other, and one alone.
+const OF_SCHEMAS: [&str; 3] = ["properties", "$defs", "definitions"];
+const LISTS_OF_SCHEMAS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const SCHEMAS: [&str; 3] = ["items", "additionalProperties", "not"];
+
+/// Whether a text is no regular expression in any of the dialects that people write. A dialect of which that is not
+/// known may have it otherwise.
+fn is_broken(pattern: &str) -> bool {
+    let repeats_nothing = pattern.starts_with(['*', '+', '?']);
+    // What is quoted so means itself.
+    let is_quoted = pattern.contains(r"\Q");
+    !is_quoted && (repeats_nothing || !(is_whole(pattern, false) || is_whole(pattern, true)))
+}
+
+/// Whether what is opened in a pattern is closed in it. In some dialects a bracket that is the first of a class belongs to
+/// it, in others it ends that.
+fn is_whole(pattern: &str, first_belongs: bool) -> bool {
+    let (mut depth, mut rest) = (0_usize, pattern.chars().peekable());
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' if rest.next().is_none() => return false,
+            '[' => {
+                rest.next_if_eq(&'^');
+                if first_belongs {
+                    rest.next_if_eq(&']');
+                }
+                loop {
+                    match rest.next() {
+                        Some(']') => break,
+                        Some('\\') => _ = rest.next(),
+                        Some(_) => {}
+                        None => return false,
+                    }
+                }
+            }
+            '(' => depth += 1,
+            ')' if depth == 0 => return false,
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
 }
 
 /// Judges what the schema of an argument allows, and its default.
@@ -138,4 +209,42 @@ fn describes(default: &str, name: &str, property: &Value, of_tool: Option<&Value
 
 fn obeys(default: &Value, property: &Value) -> bool {
     jsonschema::validator_for(property).map_or(true, |validator| validator.is_valid(default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    #[rstest]
+    #[case::plain("^[0-9]{2}:[0-9]{2}$", false)]
+    #[case::groups(r"^(?<hour>\d+)\(([a-z]|(?!x))*\)$", false)]
+    #[case::brackets("[](]", false)]
+    #[case::bracket_alone("a]b{", false)]
+    #[case::class_of_brackets(r"[()\]]+", false)]
+    #[case::quoted(r"\Q(\E", false)]
+    #[case::open("^(([01][0-9]|2[0-3]):[0-5][0-9]$", true)]
+    #[case::closed("a)", true)]
+    #[case::class_open("[a-z", true)]
+    #[case::glob("*.txt", true)]
+    #[case::escape_of_nothing("a\\", true)]
+    fn a_pattern_is_taken_for_broken_where_no_dialect_has_it(
+        #[case] pattern: &str,
+        #[case] broken: bool,
+    ) {
+        assert_eq!(is_broken(pattern), broken);
+    }
+
+    #[rstest]
+    #[case::once(json!({"properties": {"a": {"enum": [1, 2, "1"]}}}), 0)]
+    #[case::twice(json!({"properties": {"a": {"items": {"enum": ["x", "y", "x"]}}}}), 1)]
+    #[case::a_property_of_that_name(json!({"properties": {"enum": {"type": "string"}, "pattern": {}}}), 0)]
+    #[case::both(json!({"anyOf": [{"enum": [1, 1], "pattern": "("}]}), 2)]
+    #[case::a_value(json!({"properties": {"a": {"default": {"pattern": "("}}}}), 0)]
+    fn parts_of_a_schema_are_judged_at_any_depth(#[case] schema: Value, #[case] found: usize) {
+        let mut sink = Sink::default();
+        judge_parts(1, &schema, &mut sink);
+        assert_eq!(sink.found.len(), found);
+    }
 }

@@ -8,11 +8,21 @@ use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::{Frame, Inbound, Message, Payload, outbound, recover_id};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 use super::pending::{Found, Open, Reuse};
 use super::sink::evidence;
 use super::unmatched::Unmatched;
 use super::{Judge, KINDS_REMEMBERED, Seen, answer, message, mqtt, own};
+
+/// A ping in a frame in which no server may send it.
+#[derive(Debug)]
+pub(super) struct OddPing {
+    case: Arc<str>,
+    step: Option<Arc<str>>,
+    data: String,
+    shown: String,
+}
 
 impl Judge {
     pub(super) fn sent(&mut self, entry: &Entry, role: Role, frame: &Frame) {
@@ -55,8 +65,7 @@ impl Judge {
             self.refusals.sent(entry.seq, entry.at_us);
         }
         let legal = duty.owes == Owes::Answer;
-        let batch = Duty::batch_ids(frame);
-        self.batch_sent |= batch.is_some();
+        let batch = self.batches.sent(entry, frame, &mut self.sink);
         let possible = match duty.owes {
             Owes::Nothing => Duty::possible_ids(frame).unwrap_or_default(),
             _ => Vec::new(),
@@ -96,7 +105,13 @@ impl Judge {
 
     /// What goes out is no text message; an answer to what an odd frame holds shows that it was taken all the same.
     fn sent_oddly(&mut self, entry: &Entry, frame: &Frame, duty: Duty) {
-        if let Frame::Odd(_, text) = frame {
+        if let Frame::Odd(how, text) = frame {
+            self.odd_ping = how.is_ping().then(|| OddPing {
+                case: entry.case.clone(),
+                step: entry.step.clone(),
+                data: text.clone(),
+                shown: frame.display(),
+            });
             self.enter(entry, duty, text);
         }
     }
@@ -118,14 +133,7 @@ impl Judge {
 
     pub(super) fn received(&mut self, seq: u64, frame: &Frame, inbound: &Inbound) -> Seen {
         if let Frame::Pong(data) = frame {
-            // A pong may also come unasked (RFC 6455, section 5.5.3); it answers nothing then.
-            if *data != self.ping {
-                return Seen::Other;
-            }
-            if self.ping_between.take().is_some() {
-                self.sink.held(Id::LivenessPong);
-            }
-            return Seen::Pong;
+            return self.ponged(seq, data);
         }
         if self.mqtt.take_duplicate() && !self.is_of_this_link(seq, frame, inbound) {
             return Seen::Other;
@@ -171,7 +179,10 @@ impl Judge {
                 self.answer(seq, frame, payload)
             }
             Payload::Notification(payload) | Payload::Request(payload) => self.asked(seq, payload),
-            Payload::Batch(answers) if self.may_answer_batch(answers) => Seen::Other,
+            Payload::Batch(answers) if self.may_answer_batch(answers) => {
+                self.batches.answered(seq, answers, &mut self.sink);
+                Seen::Other
+            }
             payload @ (Payload::Batch(_) | Payload::Invalid(_)) => {
                 self.sink.test(Id::EnvelopePayloadObject, false, || {
                     evidence("an object as payload", frame.display(), seq)
@@ -186,6 +197,27 @@ impl Judge {
         }
     }
 
+    /// A pong came. It may also come unasked (RFC 6455, section 5.5.3), and answers nothing then.
+    fn ponged(&mut self, seq: u64, data: &[u8]) -> Seen {
+        if let Some(ping) = self.odd_ping.take_if(|ping| ping.data.as_bytes() == data) {
+            let expected = "no pong to a ping in a frame that no server may send";
+            let proof = Evidence {
+                sent: Some(ping.shown),
+                ..evidence(expected, "a pong with its data", seq)
+            };
+            let outcome = Outcome::Broken(Box::new(proof));
+            self.sink.add(Id::SessionOddFrames, ping.case, ping.step, outcome);
+            return Seen::Other;
+        }
+        if data != self.ping {
+            return Seen::Other;
+        }
+        if self.ping_between.take().is_some() {
+            self.sink.held(Id::LivenessPong);
+        }
+        Seen::Pong
+    }
+
     /// Whether an array may be the answer to a batch, which may come when the next case has begun. What answers a request
     /// that stood alone is none, and nor is what the device tells by itself.
     fn may_answer_batch(&self, answers: &[Value]) -> bool {
@@ -195,7 +227,7 @@ impl Judge {
             open.is_some_and(|open| Duty::batch_ids(&Frame::Text(open.text.to_string())).is_none())
         };
         let is_own = |message: &Value| message.get("method").is_some();
-        self.batch_sent
+        self.batches.is_any()
             && !answers.iter().any(stood_alone)
             && (answers.is_empty() || !answers.iter().all(is_own))
     }

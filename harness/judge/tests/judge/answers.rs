@@ -28,6 +28,10 @@ const NEXT_BIG: &str = r#"> 1 {"jsonrpc":"2.0","id":9007199254740993,"method":"p
 
 /// A batch of one request, and the answer to it.
 const BATCH: &str = r#"> 0 [{"jsonrpc":"2.0","id":10,"method":"ping"}]"#;
+/// A batch that owes nothing, and one that owes two answers.
+const NOTES: &str = r#"> 0 [{"jsonrpc":"2.0","method":"notifications/a"}]"#;
+const TWO: &str =
+    r#"> 0 [{"jsonrpc":"2.0","id":10,"method":"ping"},{"jsonrpc":"2.0","id":11,"method":"ping"}]"#;
 const TEN_IN_ARRAY: &str = r#"< [{"jsonrpc":"2.0","id":10,"result":{}}]"#;
 
 #[rstest]
@@ -72,6 +76,19 @@ const TEN_IN_ARRAY: &str = r#"< [{"jsonrpc":"2.0","id":10,"result":{}}]"#;
 #[case::batch_answered_late_in_an_array(&[BATCH, FENCE, FENCED, PING, TEN_IN_ARRAY, PONG], &[])]
 #[case::batch_refused_in_an_array(
     &[BATCH, r#"< [{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}]"#, FENCE, FENCED],
+    &[]
+)]
+#[case::batch_of_notifications_answered_with_nothing_in_an_array(
+    &[NOTES, "< []", FENCE, FENCED],
+    &["a/a jsonrpc.batch-empty"]
+)]
+#[case::batch_of_two_answered_once(&[TWO, FENCE, TEN_IN_ARRAY, FENCED], &["a/a jsonrpc.batch-complete"])]
+#[case::batch_of_two_answered_twice(
+    &[TWO, r#"< [{"jsonrpc":"2.0","id":11,"result":{}},{"jsonrpc":"2.0","id":10,"result":{}}]"#, FENCE, FENCED],
+    &[]
+)]
+#[case::batch_of_two_refused_as_a_whole(
+    &[TWO, r#"< [{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}]"#, FENCE, FENCED],
     &[]
 )]
 #[case::request_behind_a_batch_answered_in_an_array(

@@ -266,16 +266,18 @@ fn a_close_frame_has_a_code_that_may_be_sent(#[case] code: Option<u16>, #[case] 
 }
 
 #[rstest]
-#[case::fresh(20, None, &[])]
-#[case::few(7, Some("00000000"), &[])]
-#[case::constant(8, Some("00000000"), &["a/a session.mask-fresh"])]
+#[case::fresh(20, None, None, &[])]
+#[case::few(7, Some("00000000"), None, &[])]
+#[case::constant(8, Some("00000000"), None, &["a/a session.mask-fresh"])]
+#[case::counted(8, None, Some(1), &["a/a session.mask-fresh"])]
 fn each_frame_has_a_mask_of_its_own(
     #[case] frames: u32,
     #[case] key: Option<&str>,
+    #[case] step: Option<i32>,
     #[case] findings: &[&str],
 ) {
     let mut play = Play::new();
-    let mark = Mark::Masks { frames, key: key.map(str::to_owned) };
+    let mark = Mark::Masks { frames, key: key.map(str::to_owned), step };
     play.enter(None, What::Mark { mark });
     assert_eq!(play.end(), findings);
 }

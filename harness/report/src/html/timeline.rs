@@ -281,12 +281,13 @@ fn remark(mark: &Mark) -> String {
         Mark::Insists { on } => format!("the device requires `{on}` in initialize"),
         Mark::Closing => "the server closes the connection with a Close frame".to_owned(),
         Mark::Closed { how, .. } => format!("closed: {how}"),
-        Mark::Masks { frames, key: None } => {
-            format!("{frames} frames came with masks of their own")
-        }
-        Mark::Masks { frames, key: Some(key) } => {
+        Mark::Masks { frames, key: Some(key), .. } => {
             format!("all {frames} frames came with mask {key}")
         }
+        Mark::Masks { frames, step: Some(step), .. } => {
+            format!("{frames} frames came with masks of which each was the one before and {step}")
+        }
+        Mark::Masks { frames, .. } => format!("{frames} frames came with masks of their own"),
         Mark::BehindClose { frame } => format!("{frame} came behind the device's Close frame"),
         Mark::Facts(facts) => {
             let tools = facts.tools.len() + facts.user_tools.len();
@@ -313,6 +314,7 @@ fn mqtt(note: &MqttNote) -> String {
         MqttNote::Ping => "PINGREQ".into(),
         MqttNote::AckWanted => "the next message is sent with QoS 1".into(),
         MqttNote::Acknowledged => "PUBACK".into(),
+        MqttNote::AcknowledgedAgain => "PUBACK once more".into(),
         MqttNote::Topic { topic } => format!("the next message was published to topic {topic}"),
         MqttNote::Elsewhere { topic } => {
             format!("no message of the protocol was published to topic {topic}")

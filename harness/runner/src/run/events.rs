@@ -525,10 +525,11 @@ impl Session {
 
     /// Tells how the frames of a connection that ends were masked, and whether any came too late.
     fn tell_masks(&mut self, link: &Link) {
-        let (frames, key) = link.masks();
-        if frames > 0 {
-            let key = key.map(|key| to_hex(&key));
-            self.enter(None, What::Mark { mark: Mark::Masks { frames, key } });
+        let masks = link.masks();
+        if masks.frames > 0 {
+            let key = masks.same.map(|key| to_hex(&key));
+            let mark = Mark::Masks { frames: masks.frames, key, step: masks.step() };
+            self.enter(None, What::Mark { mark });
         }
         if let Some(frame) = link.behind_close() {
             self.enter(None, What::Mark { mark: Mark::BehindClose { frame: frame.to_owned() } });

@@ -72,8 +72,8 @@ pub(super) enum Manner {
     PiecesAndNothing(usize),
     /// In TCP segments that end anywhere in it.
     Segments,
-    /// With the transport's own acknowledgement, where it has one.
-    Acknowledged,
+    /// With the transport's own acknowledgement, where it has one, and perhaps as if it were sent again.
+    Acknowledged { dup: bool },
 }
 
 /// What came next.
@@ -242,7 +242,7 @@ impl Session {
         frame: Frame,
         manner: Manner,
     ) -> Option<u64> {
-        if manner == Manner::Acknowledged && self.transport == Transport::Mqtt {
+        if matches!(manner, Manner::Acknowledged { .. }) && self.transport == Transport::Mqtt {
             let note = MqttNote::AckWanted;
             self.enter(Some(at), What::Mqtt { note });
             self.connection.unacknowledged += 1;
@@ -266,7 +266,7 @@ impl Session {
                 link.send_with_empty_end(&frame, bytes).await
             }
             (_, Manner::Segments) => link.send_in_segments(&frame).await,
-            (_, Manner::Acknowledged) => link.send_acknowledged(&frame).await,
+            (_, Manner::Acknowledged { dup }) => link.send_acknowledged(&frame, dup).await,
             _ => link.send(&frame).await,
         };
         // A frame that did not go out whole was still meant to: the loss is the next entry.

@@ -257,8 +257,8 @@ impl Session {
             self.wait_for_pong(at).await;
         }
         // The exchange with a ping has ended with its pong, and there is no other answer.
-        let ping = matches!(step.action, Action::Send(Outgoing::Ping(_)));
-        if end == Exchange::Settled && !ping && step.expect.iter().any(Expect::wants_answer) {
+        if end == Exchange::Settled && !step.pings() && step.expect.iter().any(Expect::wants_answer)
+        {
             self.wait_for_answer(at, unmatched).await;
         }
         if end == Exchange::Settled && (opens(outgoing) || self.was_taken_to_open(outgoing, at)) {
@@ -391,6 +391,9 @@ impl Session {
             (Some(how), Frame::Text(text)) if self.transport == Transport::WebSocket => {
                 Frame::Odd(how, text)
             }
+            (Some(how), Frame::Ping(data)) if self.transport == Transport::WebSocket => {
+                Frame::Odd(how, String::from_utf8_lossy(&data).into_owned())
+            }
             (_, frame) => frame,
         }
     }
@@ -502,7 +505,7 @@ pub(super) fn manner(step: &Step) -> Manner {
         Some(bytes) if step.empty_end => Manner::PiecesAndNothing(bytes),
         Some(bytes) => Manner::Pieces(bytes),
         None if step.segments => Manner::Segments,
-        None if step.acknowledged => Manner::Acknowledged,
+        None if step.acknowledged => Manner::Acknowledged { dup: step.dup },
         None => Manner::Plain,
     }
 }
