@@ -14,9 +14,7 @@ use mcp_hil_core::step::{self, StepKind, beside};
 use mcp_hil_core::transcript::{Party, Role, TargetEvent, What};
 use mcp_hil_core::verdict::{Evidence, Outcome};
 use mcp_hil_core::wire::{Frame, Inbound, as_integer};
-use mcp_hil_scenario::{
-    Action, Answer, Case, Expect, Flat, Matcher, Missing, Outgoing, Scope, Step,
-};
+use mcp_hil_scenario::{Action, Answer, Case, Expect, Flat, Matcher, Missing, Scope, Step};
 
 /// Codes of errors that a parser leads to: parse error and invalid request (JSON-RPC 2.0, section 5.1).
 const PARSER_CODES: [i64; 2] = [-32700, -32600];
