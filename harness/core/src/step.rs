@@ -16,6 +16,8 @@ pub enum StepKind {
     After,
     /// The step is tried once more.
     Again,
+    /// The tool of the step is told to set something else.
+    Other,
     /// Settings are put back for another try.
     Settings,
     /// Settings that were left behind are put back.
@@ -49,10 +51,11 @@ pub const FENCES: [StepKind; 4] =
     [StepKind::Fence, StepKind::FenceAgain, StepKind::FenceInitialize, StepKind::FenceRestored];
 
 /// Those that are a word in the name.
-const WORDS: [(StepKind, &str); 14] = [
+const WORDS: [(StepKind, &str); 15] = [
     (StepKind::Before, "before"),
     (StepKind::After, "after"),
     (StepKind::Again, "again"),
+    (StepKind::Other, "other"),
     (StepKind::Settings, "settings"),
     (StepKind::Left, "left"),
     (StepKind::Fence, "fence"),

@@ -338,6 +338,13 @@ pub enum Mark {
     /// The messages of the case are sent once more, each alone: what was seen while they were in flight together
     /// leaves a doubt.
     Alone,
+    /// This tool refuses whatever it is told to set, for a reason of its own: the setting is locked.
+    Locked {
+        /// The tool.
+        tool: String,
+        /// What it said.
+        reason: String,
+    },
     /// The device accepts `initialize` with this, and not without it, on one connection.
     Insists {
         /// What it insists on: `capabilities.vision`.

@@ -231,6 +231,11 @@ impl Expect {
         matches!(self.answer, Some(Answer::Result | Answer::Error | Answer::Any))
     }
 
+    /// Whether it holds only when a call is carried out.
+    pub fn is_to_do(&self) -> bool {
+        matches!(self.answer, Some(Answer::Result))
+    }
+
     /// Whether it looks at what an answer says, beyond the answer's kind.
     pub fn looks_inside(&self) -> bool {
         !self.parts.is_empty() || self.if_error.is_some() || self.schema.is_some()

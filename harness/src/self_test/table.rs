@@ -56,7 +56,7 @@ pub fn kills() -> BTreeMap<String, Vec<Kill>> {
 
 /// Requirements that a variation goes against although it is harmless: the variation, the requirement, and
 /// the reason.
-const EXCEPTIONS: [(&str, &str, &str); 13] = [
+const EXCEPTIONS: [(&str, &str, &str); 14] = [
     ("initialize-first", "session.call-before-initialize", FIRST),
     ("initialize-first", "session.list-before-initialize", FIRST),
     (
@@ -83,6 +83,7 @@ const EXCEPTIONS: [(&str, &str, &str); 13] = [
     ("parser-forgives", "arguments.name-case", CASE),
     ("parser-forgives", "jsonrpc.case-sensitive", CASE),
     ("parser-forgives", "jsonrpc.nul-in-name", NUL),
+    ("settings-locked", "call.carried-out", LOCKED),
     ("stock-life", "arguments.name-case", CASE),
     ("stock-life", "jsonrpc.case-sensitive", CASE),
     ("stock-life", "jsonrpc.nul-in-name", NUL),
@@ -91,6 +92,7 @@ const EXCEPTIONS: [(&str, &str, &str); 13] = [
 const FIRST: &str =
     "MCP has initialize before all else, and does not say that a server answers without it";
 const CASE: &str = "JSON-RPC only says that names should be case-sensitive, and cJSON ignores case";
+const LOCKED: &str = "MCP lets a tool refuse a call for a reason of its own";
 const NUL: &str =
     "RFC 8259 lets a parser limit the characters in strings, and in cJSON a string ends at NUL";
 

@@ -41,6 +41,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => defect().on_argument(|property, value| {
             (property.name != "volume" || value != 0).then_some(value)
         });
+    "set-volume-zero-refused": "set_volume 0 is refused by a result, as a setting that is locked."
+        => defect().on_method("tools/call", |payload, hands| {
+            let params = get(payload, "params");
+            let is_zero = params["name"] == SET && params["arguments"] == json!({"volume": 0});
+            reply_if(is_zero, payload, hands, |id| {
+                let mut refused = text_result("The volume must be above 0.");
+                refused["isError"] = json!(true);
+                result(id, refused)
+            })
+        });
     "set-volume-hundred-becomes-99": "set_volume 100 sets 99."
         => after(SET, |speaker, _, _| speaker.volume = speaker.volume.min(99));
     "set-volume-clamps": "set_volume 101 sets 100, and -1 sets 0, as if nothing were wrong."

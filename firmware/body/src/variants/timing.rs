@@ -1,10 +1,17 @@
 //! The same answers at other times.
 
+use reference_device::Board;
+
+use crate::Frame;
+use crate::console::Reset;
 use crate::mutants::robustness::{Queue, is_call, queue_of};
 use crate::rows::prelude::*;
 
 /// How late an answer may come here, in milliseconds.
 const LATE_MS: u64 = 15;
+
+/// After how many milliseconds without a message a device does what it does by itself.
+const ALONE_MS: u64 = 2_500;
 
 pub(super) const VARIANTS: &[Row] = rows! {
     "slow": "Every answer is 15 ms late." => late(|_, _| LATE_MS);
@@ -58,9 +65,55 @@ pub(super) const VARIANTS: &[Row] = rows! {
             })
         })
     };
+    "settings-locked": "Volume, brightness and theme are locked: whoever sets them is told so." => locked();
+    "sleeps": "A WebSocket connection without messages for 2.5 s is closed, and made again."
+        => alone(|hands| if !hands.over_mqtt() {
+            hands.act(Act::Send(Frame::Close(1000)));
+        });
+    "button-resets": "Somebody presses reset when there was no message for 2.5 s." => {
+        let mut pressed = false;
+        alone(move |hands| if !core::mem::replace(&mut pressed, true) {
+            hands.act(Act::Reset(&["I (2500) Application: Rebooting..."], Reset::Software));
+        })
+    };
     "uneven": "Answers of all kinds are between 0 and 15 ms late, in no particular order."
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };
+
+/// The settings cannot be changed. Bad arguments are refused as ever.
+fn locked() -> Defect {
+    const SET: [&str; 3] =
+        ["self.audio_speaker.set_volume", "self.screen.set_brightness", "self.screen.set_theme"];
+    let before = Rc::new(RefCell::new(Board::default()));
+    let kept = Rc::clone(&before);
+    defect().on_call(move |_, hands| kept.borrow_mut().clone_from(hands.device.board())).on_answer(
+        move |cause, payload, hands| {
+            if SET.contains(&cause.tool()) && payload["result"]["isError"] == false {
+                hands.device.board_mut().clone_from(&before.borrow());
+                payload["result"] = text_result("Child lock: this cannot be changed.");
+                payload["result"]["isError"] = json!(true);
+            }
+            Flow::Pass
+        },
+    )
+}
+
+/// What the device does when there was no message for a while.
+fn alone(becomes: impl FnMut(&mut Hands) + 'static) -> Defect {
+    let [latest, at] = shared(0_u64);
+    let mut becomes = becomes;
+    defect()
+        .inbound(move |_, hands| {
+            latest.set(hands.device.uptime_ms());
+            hands.act_later(ALONE_MS, Act::Wake);
+            Flow::Pass
+        })
+        .wake(move |hands| {
+            if hands.device.uptime_ms().saturating_sub(at.get()) >= ALONE_MS {
+                becomes(hands);
+            }
+        })
+}
 
 /// The same envelope with the error of a server that has too much to do, which is its own to define (JSON-RPC 2.0,
 /// section 5.1).

@@ -4,6 +4,9 @@
 //! connection has failed (section 8.1), as on a frame that no server may send (section 5), which need not be told (section 7.1.7). MQTT
 //! 3.1.1, section 4.8: a client that has no room for a packet closes the connection; it has no codes, and DISCONNECT
 //! before it is not asked for. Who does so, comes back by itself and serves has refused the message, and nothing else.
+//!
+//! A device that is left alone may end the connection as well, in due form, or because it says that it restarts: it has a
+//! timer that saves power, and a button (device-protocol 2.5, 6.3).
 
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
@@ -21,6 +24,12 @@ const TOO_BIG: u16 = 1009;
 /// None has to be told (sections 7.1.7 and 7.4).
 const FAR_TOO_BIG: [u16; 3] = [1008, TOO_BIG, 1011];
 
+/// Codes of a conversation that is over, and of an end that goes away.
+const IN_ORDER: [u16; 2] = [1000, 1001];
+
+/// After so many microseconds without a message a device is left alone.
+const ALONE_US: u64 = 2_000_000;
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
@@ -29,6 +38,18 @@ pub(crate) struct Ended {
     pub(crate) orderly: bool,
     /// The code of the Close frame.
     pub(crate) code: Option<u16>,
+    /// When.
+    pub(crate) at_us: u64,
+    /// The console has told that the device restarts on purpose.
+    pub(crate) is_announced: bool,
+}
+
+impl Ended {
+    /// Whether a device that is left alone may end a connection so.
+    fn is_of_its_own_accord(&self) -> bool {
+        let in_order = self.orderly && self.code.is_none_or(|code| IN_ORDER.contains(&code));
+        in_order || self.is_announced
+    }
 }
 
 /// Why a device may close the connection behind a message.
@@ -43,6 +64,8 @@ enum Ground {
     /// It says goodbye. Over WebSocket no document says what that is: who takes it for the end of the conversation may
     /// end it in any way, and stay away.
     Goodbye,
+    /// There was no message for a while.
+    Alone,
 }
 
 /// What a device may refuse by closing the connection, and a connection that was closed so.
@@ -50,6 +73,8 @@ enum Ground {
 pub(crate) struct Closings {
     /// Where the last such message was sent, until the device has answered something that came behind it.
     refusable: Option<(u64, Ground)>,
+    /// When the latest message was sent or answered, or the connection made.
+    latest_us: u64,
     /// The device has closed the connection so, and has not answered since.
     is_open: bool,
     /// What that comes to if it does not come back and serve.
@@ -57,8 +82,14 @@ pub(crate) struct Closings {
 }
 
 impl Closings {
+    /// The device has connected.
+    pub(crate) fn connected(&mut self, at_us: u64) {
+        self.latest_us = at_us;
+    }
+
     /// A message goes out.
-    pub(crate) fn sent(&mut self, seq: u64, frame: &Frame, duty: &Duty) {
+    pub(crate) fn sent(&mut self, (seq, at_us): (u64, u64), frame: &Frame, duty: &Duty) {
+        self.latest_us = at_us;
         let ground = if frame.len() > usize::from(u16::MAX) {
             Ground::FarTooBig
         } else if frame.len() > MAX_OWED_MESSAGE_BYTES {
@@ -74,9 +105,10 @@ impl Closings {
     }
 
     /// The message at `asked` was answered: the device has read what came before it, and it serves.
-    pub(crate) fn answered(&mut self, asked: u64) {
+    pub(crate) fn answered(&mut self, asked: u64, at_us: u64) {
+        self.latest_us = at_us;
         if self.refusable.is_none_or(|(seq, _)| seq < asked) {
-            *self = Self::default();
+            *self = Self { latest_us: at_us, ..Self::default() };
         }
     }
 
@@ -89,10 +121,14 @@ impl Closings {
         evidence: impl FnOnce() -> Evidence,
         sink: &Sink,
     ) -> bool {
-        let Some((_, ground)) = self.refusable else {
-            return false;
+        let is_alone = ended.at_us.saturating_sub(self.latest_us) >= ALONE_US;
+        let ground = match self.refusable {
+            _ if is_alone && ended.is_of_its_own_accord() => Ground::Alone,
+            Some((_, ground)) => ground,
+            None => return false,
         };
         let may = match (ended.transport, ground) {
+            (_, Ground::Alone) => true,
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
             (Transport::WebSocket, Ground::Failed | Ground::Goodbye) => true,
             (Transport::WebSocket, Ground::FarTooBig) => {
@@ -102,7 +138,7 @@ impl Closings {
             (Transport::Mqtt, Ground::Failed | Ground::Goodbye) => false,
         };
         self.is_open |= may;
-        if may && matches!(ground, Ground::TooBig | Ground::FarTooBig) {
+        if may && matches!(ground, Ground::TooBig | Ground::FarTooBig | Ground::Alone) {
             self.owed = Some(Judgement {
                 requirement,
                 case: sink.case.clone(),
@@ -126,7 +162,8 @@ impl Closings {
 
     /// The device did not come back by itself, or the case is over before it has served.
     pub(crate) fn stayed_away(&mut self, sink: &mut Sink) {
-        if let Some(owed) = std::mem::take(self).owed {
+        let latest_us = self.latest_us;
+        if let Some(owed) = std::mem::replace(self, Self { latest_us, ..Self::default() }).owed {
             sink.add(owed.requirement, owed.case, owed.step, owed.outcome);
         }
     }

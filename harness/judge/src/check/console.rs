@@ -200,6 +200,11 @@ impl Watch {
         self.starting || self.announced
     }
 
+    /// Whether the next restart was told: by the device itself, or to it.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.announced
+    }
+
     /// Whether the device has reset itself when its port went away. Asked once.
     pub(crate) fn take_own_reset(&mut self) -> bool {
         std::mem::take(&mut self.own_reset)

@@ -7,6 +7,7 @@ use super::control::Controls;
 use super::log::{CaseLog, Logged, Reply, is_refused, view};
 use super::pace;
 use super::put_off::has_no_room;
+use super::setters::{gives_a_reason, is_locked};
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, VOLUME_TOLERANCE, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};
@@ -191,10 +192,14 @@ impl Judge<'_> {
         } else if !self.refused_by_parser(at, &reply) {
             self.expectations(step, at, &reply, scope);
         }
-        let is_to_do = |expect: &Expect| matches!(expect.answer, Some(Answer::Result));
-        self.was_refused |= step.expect.iter().any(is_to_do)
-            && matches!(&reply, Reply::Answer(_, payload) if is_refused(payload))
-            && self.may_set(at);
+        // What nothing is expected of prepares what follows.
+        let refused = match step.expect.iter().any(Expect::is_to_do) {
+            true => matches!(&reply, Reply::Answer(_, payload) if is_refused(payload)),
+            false => {
+                step.expect.is_empty() && step.unchanged.is_none() && gives_a_reason(self.log, at)
+            }
+        };
+        self.was_refused |= refused && self.may_set(at);
         // A call that was accepted is judged for that; what it changed follows from it.
         if let Some(requirement) = step.unchanged
             && !shows_nothing
@@ -229,6 +234,11 @@ impl Judge<'_> {
                 self.sink.held(requirement);
                 continue;
             }
+            if expect.is_to_do() && is_locked(self.log, at) {
+                // What it would have done shows once it is unlocked.
+                self.refused_to_set(at, reply);
+                continue;
+            }
             let judged = match is_unreadable_refusal(expect, reply) {
                 true => None,
                 false => self.expect(expect, step, at, reply, scope),
@@ -251,6 +261,17 @@ impl Judge<'_> {
                 }
             }
         }
+    }
+
+    /// A tool refuses whatever it is told to set.
+    fn refused_to_set(&mut self, at: &str, reply: &Reply<'_>) {
+        let sent = self.log.sent_text(at);
+        self.sink.test(Id::CallCarriedOut, false, || Evidence {
+            expected: "the tool sets what its schema allows".into(),
+            received: answer_text(reply),
+            sent,
+            seq: None,
+        });
     }
 
     /// Whether a parser that limits the characters in strings (RFC 8259, section 9) has refused a message, as far

@@ -39,6 +39,7 @@ mod pending;
 mod put_off;
 mod refusal;
 mod refusal_text;
+mod setters;
 mod shifted;
 pub(crate) mod sink;
 mod status;
@@ -77,6 +78,7 @@ pub use log::{settings, view};
 pub(crate) use memory::fall as falls;
 pub use merged::{FailureSignature, Merged, in_order};
 pub(crate) use pace::growth as grows;
+pub use setters::RefusedSetting;
 
 /// What an entry turned out to be, as far as the conversation must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +173,7 @@ pub struct Judge {
     link: handshake::LinkState,
     identity: identity::Identity,
     closings: closing::Closings,
+    setters: setters::Setters,
     mqtt: mqtt::Acknowledgements,
     console: console::Watch,
     controls: control::Controls,
@@ -397,6 +400,17 @@ impl Judge {
     /// The console lines of the running case.
     pub fn console_lines(&self) -> impl Iterator<Item = &str> {
         self.log.console().map(|(_, line)| line)
+    }
+
+    /// The call that was sent at a step of the running case, if it is one that should set something and its tool has
+    /// refused it for a reason of its own.
+    pub fn refused_setting(&self, step: &str) -> Option<RefusedSetting> {
+        self.setters.refused(&self.log, step)
+    }
+
+    /// Why the tool that was called at a step of the running case sets nothing, if it has refused two good values there.
+    pub fn reason_of_lock(&self, step: &str) -> Option<String> {
+        setters::is_locked(&self.log, step).then(|| setters::reason(&self.log, step))?
     }
 
     /// Whether the message sent at a step of the running case was refused because too many came before it.

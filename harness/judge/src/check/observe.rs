@@ -59,7 +59,8 @@ impl Judge {
         let mut logged = Logged { entry, inbound: None, answers: None, wrong_id: false };
         let seen = self.observe_kind(&mut logged);
         if let Seen::Answer(asked) = seen {
-            self.closings.answered(asked);
+            self.closings.answered(asked, logged.entry.at_us);
+            self.setters.answered(asked, &logged);
             self.revise(asked, &logged);
         }
         self.log.push(logged);
@@ -83,7 +84,13 @@ impl Judge {
             What::LinkUp { .. } => self.link_up(seq, &logged.entry.what),
             What::LinkDown { by, why, orderly, code, breach } => {
                 let transport = self.link.transport();
-                let ended = Ended { transport, orderly: *orderly, code: *code };
+                let ended = Ended {
+                    transport,
+                    orderly: *orderly,
+                    code: *code,
+                    at_us: logged.entry.at_us,
+                    is_announced: self.console.is_announced(),
+                };
                 judge_code(*code, seq, &mut self.sink);
                 self.link_down(seq, (*by, why), ended, *breach);
             }
@@ -156,6 +163,7 @@ impl Judge {
             self.identity.forget();
         }
         self.console.connected();
+        self.closings.connected(self.now_us);
         let sink = &mut self.sink;
         self.link.up(*transport, session_id, headers, *token_given, seq, sink);
         if *transport == Transport::WebSocket {
@@ -255,6 +263,12 @@ impl Judge {
             Mark::Alone => {
                 self.pasts.forget(&entry.case);
                 self.sink.again();
+            }
+            Mark::Locked { tool, reason } => {
+                self.sink.test_once(Id::CallCarriedOut, false, || {
+                    let expected = format!("{tool} sets what its schema allows");
+                    evidence(expected, format!("refused: {reason}"), entry.seq)
+                });
             }
             Mark::Insists { on } => {
                 self.sink.test(Id::InitializeVisionOptional, false, || {

@@ -43,7 +43,8 @@ impl Judge {
             self.own_ids.begin();
         }
         let duty = Duty::of(frame);
-        self.closings.sent(entry.seq, frame, &duty);
+        self.closings.sent((entry.seq, entry.at_us), frame, &duty);
+        self.setters.sent(entry.seq, frame, &duty);
         self.duty = duty.clone();
         self.console.asked(&duty);
         if let Some(session) = &duty.ends_session {

@@ -11,6 +11,9 @@ const LIMIT: usize = mcp_hil_core::limits::MAX_OWED_MESSAGE_BYTES;
 /// A length that does not fit in 16 bits.
 const HUGE: usize = 1 << 16;
 
+/// A play takes 0.1 ms for an entry: so many are more than two seconds.
+const ALONE: u64 = 25_000;
+
 /// What the device does once it has closed the connection.
 #[derive(Clone, Copy)]
 enum Then {
@@ -122,6 +125,48 @@ fn a_frame_that_no_server_may_send_may_end_the_connection(
     let mut found = play.end();
     found.retain(|one| one != "a/a hello.first");
     assert_eq!(found, findings);
+}
+
+/// Who is left alone may sleep, or be restarted by its button. It has to come back by itself.
+#[rstest]
+#[case::sleeps(ALONE, Some(1000), "", Then::Serves, false)]
+#[case::goes_away(ALONE, Some(1001), "", Then::Serves, false)]
+#[case::is_restarted(ALONE, None, "! I (9000) Application: Rebooting...", Then::Serves, false)]
+#[case::is_in_use(1, Some(1000), "", Then::Serves, true)]
+#[case::restarts_when_it_is_asked(
+    1,
+    None,
+    "! I (9000) Application: Rebooting...",
+    Then::Serves,
+    true
+)]
+#[case::without_a_word(ALONE, None, "", Then::Serves, true)]
+#[case::for_an_error(ALONE, Some(1002), "", Then::Serves, true)]
+#[case::serves_no_more(ALONE, Some(1000), "", Then::ConnectsOnly, true)]
+#[case::stays_away(ALONE, Some(1000), "", Then::IsStarted, true)]
+fn who_is_left_alone_may_end_the_connection(
+    #[case] entries: u64,
+    #[case] code: Option<u16>,
+    #[case] line: &str,
+    #[case] then: Then,
+    #[case] accused: bool,
+) {
+    let mut play = Play::new();
+    play.play(&[PING, PONG]);
+    if !line.is_empty() {
+        play.play(&[line]);
+    }
+    play.seq += entries;
+    play.enter(None, closed(code));
+    if matches!(then, Then::IsStarted) {
+        play.enter(None, What::Target { event: TargetEvent::Started });
+    }
+    play.link_up();
+    play.play(&[r#"> 1 {"jsonrpc":"2.0","id":8,"method":"ping"}"#]);
+    if !matches!(then, Then::ConnectsOnly) {
+        play.play(&[r#"< {"jsonrpc":"2.0","id":8,"result":{}}"#]);
+    }
+    assert_eq!(is_accused(&mut play), accused);
 }
 
 fn is_accused(play: &mut Play) -> bool {

@@ -278,6 +278,7 @@ fn remark(mark: &Mark) -> String {
         Mark::SecondAttempt => "second attempt, on a freshly started device".into(),
         Mark::Alone => "again, each message alone".into(),
         Mark::Skipped { why } => format!("step skipped: {why}"),
+        Mark::Locked { tool, reason } => format!("`{tool}` sets nothing: {reason}"),
         Mark::Insists { on } => format!("the device requires `{on}` in initialize"),
         Mark::Closing => "the server closes the connection with a Close frame".to_owned(),
         Mark::Closed { how, .. } => format!("closed: {how}"),

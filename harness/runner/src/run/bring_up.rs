@@ -244,6 +244,10 @@ impl Session {
         let mut facts = discover(&surface, &self.device.permission);
         self.conversation.set_call_fence(&facts);
         self.see_how_many_fly().await;
+        self.device.tools.clone_from(&surface.tools);
+        if let Some(status) = &surface.status {
+            self.find_what_is_locked(&mut facts, status).await;
+        }
         if let Some(status) = &surface.status
             && let Some(tolerance) = self.ask_for_steps(&facts, status).await
         {

@@ -32,6 +32,7 @@ mod keep;
 mod lessen;
 mod linger;
 mod link;
+mod locked;
 mod log;
 mod open;
 mod property_run;

@@ -261,6 +261,12 @@ impl Session {
         {
             self.wait_for_answer(at, unmatched).await;
         }
+        if end == Exchange::Settled && step.expect.iter().any(Expect::is_to_do) {
+            match self.ask_whether_locked(at).await {
+                Exchange::Settled | Exchange::Ignored => {}
+                other => return other,
+            }
+        }
         if end == Exchange::Settled && (opens(outgoing) || self.was_taken_to_open(outgoing, at)) {
             match self.restore(at).await {
                 Exchange::Settled | Exchange::Ignored => {}

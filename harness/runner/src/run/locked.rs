@@ -1,0 +1,102 @@
+//! Settings that are locked: whether a tool that has refused to set something would set anything else at that moment.
+
+use std::sync::Arc;
+
+use mcp_hil_core::capability::{Facts, SET_VOLUME};
+use mcp_hil_core::step::{StepKind, beside};
+use mcp_hil_core::transcript::{Mark, Role};
+use serde_json::{Map, Value, json};
+
+use super::session::{Exchange, Manner, Session};
+
+/// Settings that every scenario changes: the capability, the tool and its argument, and where the status has them.
+const SETTINGS: [(&str, &str, &str, &str); 3] = [
+    ("volume", SET_VOLUME, "volume", "/audio_speaker/volume"),
+    ("brightness", "self.screen.set_brightness", "brightness", "/screen/brightness"),
+    ("theme", "self.screen.set_theme", "theme", "/screen/theme"),
+];
+
+impl Session {
+    /// Takes from the facts what cannot be set: each setting is set to what it is.
+    pub(super) async fn find_what_is_locked(&mut self, facts: &mut Facts, status: &Value) {
+        for (capability, tool, argument, place) in SETTINGS {
+            let Some(value) =
+                status.pointer(place).filter(|_| facts.capabilities.contains(capability))
+            else {
+                continue;
+            };
+            let at: Arc<str> = format!("set-{capability}").into();
+            let params = json!({"name": tool, "arguments": {argument: value}});
+            let frame = self.request_frame("tools/call", Some(&params));
+            if self.exchange(&at, Role::Probe, frame, Manner::Plain).await != Exchange::Settled
+                || self.ask_whether_locked(&at).await != Exchange::Settled
+            {
+                continue;
+            }
+            if let Some(reason) = self.judge.reason_of_lock(&at) {
+                self.mark(&at, Mark::Locked { tool: tool.to_owned(), reason });
+                let stays = |name: &str| {
+                    let rest = name.strip_prefix(capability);
+                    !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                };
+                facts.capabilities.retain(|name| stays(name));
+                facts.variables.retain(|name, _| stays(name));
+            }
+        }
+    }
+
+    /// After a refusal with a reason, tells the tool what it has set before, or something else that its schema allows.
+    pub(super) async fn ask_whether_locked(&mut self, at: &Arc<str>) -> Exchange {
+        let Some(refused) = self.judge.refused_setting(at) else {
+            return Exchange::Settled;
+        };
+        let tools = &self.device.tools;
+        let tool = tools.iter().find(|listed| listed["name"] == *refused.tool);
+        let other = || other_values(&tool?["inputSchema"]["properties"], &refused.arguments);
+        let Some(arguments) = refused.set_before.clone().or_else(other) else {
+            return Exchange::Settled;
+        };
+        let params = json!({"name": refused.tool, "arguments": arguments});
+        let frame = self.request_frame("tools/call", Some(&params));
+        let at = beside(at, StepKind::Other);
+        self.exchange(&at, Role::Probe, frame, Manner::Plain).await
+    }
+}
+
+/// The same arguments with another value of one of them, which its schema allows.
+fn other_values(properties: &Value, arguments: &Map<String, Value>) -> Option<Map<String, Value>> {
+    arguments.iter().find_map(|(name, value)| {
+        let other = other_value(properties.get(name)?, value)?;
+        let mut changed = arguments.clone();
+        changed.insert(name.clone(), other);
+        Some(changed)
+    })
+}
+
+fn other_value(schema: &Value, value: &Value) -> Option<Value> {
+    let listed = schema["enum"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ends = ["minimum", "maximum"].map(|name| schema[name].clone());
+    let turned = value.as_bool().map(|value| Value::Bool(!value));
+    let others = listed.iter().cloned().chain(ends).chain(turned);
+    others.into_iter().find(|other| !other.is_null() && other != value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::number(json!({"type": "integer", "minimum": 0, "maximum": 9}), json!(0), Some(json!(9)))]
+    #[case::one_of(json!({"enum": ["a", "b"]}), json!("a"), Some(json!("b")))]
+    #[case::switch(json!({"type": "boolean"}), json!(true), Some(json!(false)))]
+    #[case::no_other(json!({"enum": ["a"]}), json!("a"), None)]
+    #[case::text(json!({"type": "string"}), json!("a"), None)]
+    fn another_value_is_one_that_the_schema_allows(
+        #[case] schema: Value,
+        #[case] value: Value,
+        #[case] other: Option<Value>,
+    ) {
+        assert_eq!(other_value(&schema, &value), other);
+    }
+}
