@@ -39,6 +39,11 @@ pub(super) const MUTANTS: &[Row] = rows! {
             remove(payload, "error");
             payload["result"] = json!({});
         });
+    "unknown-protocol-list-object": "A list of resources that the device does not have is an object."
+        => when(|request| request.method() == "resources/list").answer(|payload| {
+            remove(payload, "error");
+            payload["result"] = json!({"resources": {}});
+        });
     "unknown-method-silent": "An unknown method is logged and not answered."
         => when(is_unknown).unanswered();
     "unknown-method-32000": "An unknown method gets the code -32000."

@@ -61,6 +61,7 @@ use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::memory::FreeMemory;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::is_generated;
+use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::{Judgement, Outcome};
 use mcp_hil_scenario::Case;
 use serde_json::{Map, Value};
@@ -251,6 +252,9 @@ impl Judge {
         beside::judge(&self.log, &mut self.sink);
         if self.link.is_up() {
             self.sink.held(self.link.kept());
+            if self.link.transport() == Transport::WebSocket {
+                self.sink.held(Id::SessionFrames);
+            }
         }
         if self.is_alive() {
             self.sink.held(Id::LivenessAnswers);

@@ -4,6 +4,7 @@ use super::sink::{Sink, evidence};
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::limits::GATEWAY_PACKET_BYTES;
 use mcp_hil_core::transcript::{Breach, MqttConnect, MqttNote};
+use mcp_hil_core::transport::Transport;
 use mcp_hil_scenario::area;
 
 /// What every PUBLISH of a device shows; the notes before it tell where it is wrong.
@@ -156,11 +157,17 @@ pub(crate) fn judge_publish(sink: &mut Sink) {
 }
 
 /// The link ended because the device broke a rule of MQTT.
-pub(crate) fn judge_breach(breach: Breach, why: &str, seq: u64, sink: &mut Sink) {
-    let (requirement, expected) = match breach {
-        Breach::Malformed => (Id::MqttPackets, "packets of MQTT 3.1.1"),
-        Breach::SecondConnect => (Id::MqttOneConnect, "one CONNECT on a connection"),
-        Breach::KeepAlive => (Id::MqttKeepAlive, "a packet within the keep-alive interval"),
+pub(crate) fn judge_breach(
+    (transport, breach): (Transport, Breach),
+    why: &str,
+    seq: u64,
+    sink: &mut Sink,
+) {
+    let (requirement, expected) = match (transport, breach) {
+        (Transport::WebSocket, _) => (Id::SessionFrames, "frames of RFC 6455"),
+        (_, Breach::Malformed) => (Id::MqttPackets, "packets of MQTT 3.1.1"),
+        (_, Breach::SecondConnect) => (Id::MqttOneConnect, "one CONNECT on a connection"),
+        (_, Breach::KeepAlive) => (Id::MqttKeepAlive, "a packet within the keep-alive interval"),
     };
     sink.test(requirement, false, || evidence(expected, why, seq));
 }

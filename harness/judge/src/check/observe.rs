@@ -188,8 +188,8 @@ impl Judge {
         self.identity.left(by, ended.orderly);
         self.mqtt.link_down();
         self.channel.unsettled();
-        if let Some(breach) = breach.filter(|_| self.link.transport() == Transport::Mqtt) {
-            mqtt::judge_breach(breach, why, seq, &mut self.sink);
+        if let Some(breach) = breach {
+            mqtt::judge_breach((self.link.transport(), breach), why, seq, &mut self.sink);
         } else if by == Party::Device && !self.restarting && !self.console.is_excused() && !excused
         {
             let kept = self.link.kept();

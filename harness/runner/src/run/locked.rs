@@ -9,23 +9,23 @@ use serde_json::{Map, Value, json};
 
 use super::session::{Exchange, Manner, Session};
 
-/// Settings that every scenario changes: the capability, the tool and its argument, and where the status has them.
-const SETTINGS: [(&str, &str, &str, &str); 3] = [
-    ("volume", SET_VOLUME, "volume", "/audio_speaker/volume"),
-    ("brightness", "self.screen.set_brightness", "brightness", "/screen/brightness"),
-    ("theme", "self.screen.set_theme", "theme", "/screen/theme"),
+/// Settings that every scenario changes: the argument, the tool, where the status has it, and the capabilities that need
+/// it.
+const SETTINGS: [(&str, &str, &str, &[&str]); 3] = [
+    ("volume", SET_VOLUME, "/audio_speaker/volume", &["volume", "mute"]),
+    ("brightness", "self.screen.set_brightness", "/screen/brightness", &["brightness"]),
+    ("theme", "self.screen.set_theme", "/screen/theme", &["theme"]),
 ];
 
 impl Session {
     /// Takes from the facts what cannot be set: each setting is set to what it is.
     pub(super) async fn find_what_is_locked(&mut self, facts: &mut Facts, status: &Value) {
-        for (capability, tool, argument, place) in SETTINGS {
-            let Some(value) =
-                status.pointer(place).filter(|_| facts.capabilities.contains(capability))
-            else {
+        for (argument, tool, place, needed_by) in SETTINGS {
+            let is_set = needed_by.iter().any(|name| facts.capabilities.contains(*name));
+            let Some(value) = status.pointer(place).filter(|_| is_set) else {
                 continue;
             };
-            let at: Arc<str> = format!("set-{capability}").into();
+            let at: Arc<str> = format!("set-{argument}").into();
             let params = json!({"name": tool, "arguments": {argument: value}});
             let frame = self.request_frame("tools/call", Some(&params));
             if self.exchange(&at, Role::Probe, frame, Manner::Plain).await != Exchange::Settled
@@ -36,8 +36,8 @@ impl Session {
             if let Some(reason) = self.judge.reason_of_lock(&at) {
                 self.mark(&at, Mark::Locked { tool: tool.to_owned(), reason });
                 let stays = |name: &str| {
-                    let rest = name.strip_prefix(capability);
-                    !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                    let first = name.split('.').next();
+                    !needed_by.iter().any(|needs| first == Some(needs))
                 };
                 facts.capabilities.retain(|name| stays(name));
                 facts.variables.retain(|name, _| stays(name));
