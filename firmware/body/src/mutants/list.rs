@@ -89,6 +89,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
             *url = json!({"type": "string", "default": url["description"].take()});
             remove(schema, "required");
         });
+    "list-volume-range": "The schema of set_volume ends at 80."
+        => argument(SET, "volume", |argument| argument["maximum"] = json!(80));
     "list-default-string": "The default of an integer is a string."
         => argument(WITH_DEFAULT, "step", |argument| argument["default"] = json!("10"));
     "list-volume-hidden": "set_volume can be called but is neither listed nor logged."

@@ -32,6 +32,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => after_brightness(|board| board.speaker.muted = false);
     "brightness-switches-light": "set_brightness below the middle switches the light off."
         => after_brightness(|board| board.light.on &= board.screen.brightness >= 50);
+    "theme-refused": "set_theme refuses every theme as one that is missing."
+        => defect().on_argument(|property, value| (property.name != "theme").then_some(value));
     "theme-taken-and-kept": "set_theme answers `true`, and the theme stays as it was."
         => defect().on_call(|params, hands| {
             if params["name"] == THEME && ["light", "dark"].iter().any(|it| params["arguments"]["theme"] == *it) {

@@ -1,5 +1,7 @@
 //! Checks on one tool of a list: its name, its description, and the schema of its arguments.
 
+use mcp_hil_core::bounds::bounds;
+use mcp_hil_core::capability::SET_VOLUME;
 use mcp_hil_core::catalogue::RequirementId as Id;
 use serde_json::Value;
 
@@ -51,9 +53,22 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
         evidence(format!("a `type` of the argument `{name}`"), received(), seq)
     });
     judge_parts(seq, schema, sink);
+    if name == Some(SET_VOLUME) {
+        judge_levels(seq, properties.and_then(|all| all.get("volume")), sink);
+    }
     for (name, property) in properties.into_iter().flatten() {
         judge_property(seq, (name, property), description, sink);
     }
+}
+
+/// Judges which levels of the loudspeaker the schema of its argument allows.
+fn judge_levels(seq: u64, level: Option<&Value>, sink: &mut Sink) {
+    let Some(level) = level else { return };
+    let [least, greatest] = bounds(level);
+    let is_usual = least.is_none_or(|least| least == 0) && greatest.is_none_or(|most| most == 100);
+    sink.test(Id::VolumeRange, is_usual, || {
+        evidence("`volume` from 0 to 100", level.to_string(), seq)
+    });
 }
 
 /// Judges what is well formed, and should be more than that: each `enum`, and each `pattern`, at any depth.

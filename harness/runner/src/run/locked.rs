@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_hil_core::capability::{Facts, SET_VOLUME};
-use mcp_hil_core::step::{StepKind, beside};
+use mcp_hil_core::step::{StepKind, beside, message};
 use mcp_hil_core::transcript::{Mark, Role};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +14,11 @@ use super::session::{Exchange, Manner, Session};
 const SETTINGS: [(&str, &str, &str, &[&str]); 3] = [
     ("volume", SET_VOLUME, "/audio_speaker/volume", &["volume", "mute"]),
     ("brightness", "self.screen.set_brightness", "/screen/brightness", &["brightness"]),
-    ("theme", "self.screen.set_theme", "/screen/theme", &["theme"]),
+    ("theme", SET_THEME, "/screen/theme", &["theme"]),
 ];
+
+const SET_THEME: &str = "self.screen.set_theme";
+const THEMES: [&str; 2] = ["light", "dark"];
 
 impl Session {
     /// Takes from the facts what cannot be set: each setting is set to what it is.
@@ -33,7 +36,15 @@ impl Session {
             {
                 continue;
             }
-            if let Some(reason) = self.judge.reason_of_lock(&at) {
+            let reason = self.judge.reason_of_lock(&at);
+            if argument == "theme"
+                && reason.is_none()
+                && let Some(reason) = self.reason_to_refuse_themes(&at).await
+            {
+                self.mark(&at, Mark::Locked { tool: tool.to_owned(), reason });
+                continue;
+            }
+            if let Some(reason) = reason {
                 self.mark(&at, Mark::Locked { tool: tool.to_owned(), reason });
                 let stays = |name: &str| {
                     let first = name.split('.').next();
@@ -43,6 +54,26 @@ impl Session {
                 facts.variables.retain(|name, _| stays(name));
             }
         }
+    }
+
+    /// Why the device refuses the theme that it shows, if it refuses those of stock firmware as well (device-protocol 7).
+    async fn reason_to_refuse_themes(&mut self, at: &Arc<str>) -> Option<String> {
+        let mut reason = self.reason_to_refuse(at)?;
+        for (index, theme) in THEMES.iter().enumerate() {
+            let at = message(at, index);
+            let params = json!({"name": SET_THEME, "arguments": {"theme": theme}});
+            let frame = self.request_frame("tools/call", Some(&params));
+            self.exchange(&at, Role::Probe, frame, Manner::Plain).await;
+            reason = self.reason_to_refuse(&at)?;
+        }
+        Some(reason)
+    }
+
+    /// What the call of a step was refused with.
+    fn reason_to_refuse(&self, at: &str) -> Option<String> {
+        let view = self.judge.answer_view(at).filter(|view| view["outcome"] == "refused")?;
+        let message = view.pointer("/error/message").or(view.get("text"));
+        Some(message.and_then(Value::as_str).unwrap_or("without a word").to_owned())
     }
 
     /// After a refusal with a reason, tells the tool what it has set before, or something else that its schema allows.
