@@ -357,11 +357,13 @@ fn reporters(
         Format::Json => reporters.add("standard output", Ndjson::new(std::io::stdout())),
         Format::Human => {
             let terminal = std::io::stdout().is_terminal();
+            // Such a terminal knows no sequences that colour or erase anything.
+            let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
             let style = Style {
                 color: match output.color {
                     Color::Always => true,
                     Color::Never => false,
-                    Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none(),
+                    Color::Auto => terminal && !is_dumb && std::env::var_os("NO_COLOR").is_none(),
                 },
                 width: 80,
                 verbose: output.verbose,
@@ -369,8 +371,10 @@ fn reporters(
                 catalogue: catalogue.clone(),
             };
             let color = style.color;
-            let live =
-                terminal && std::io::stderr().is_terminal() && std::env::var_os("CI").is_none();
+            let live = terminal
+                && !is_dumb
+                && std::io::stderr().is_terminal()
+                && std::env::var_os("CI").is_none();
             let mut report = Terminal::new(std::io::stdout(), std::io::stderr(), style);
             if live {
                 report = report.live(Progress::new(std::io::stderr(), 80, color));
@@ -434,7 +438,14 @@ fn ending(reporters: &Reporters<'_>, exit: u8) -> u8 {
     if lost && exit == exit::CONFORMING { exit::BENCH } else { exit }
 }
 
+/// Prints what a command is for. A reader that went away has seen what it wanted.
 fn print(text: String) -> u8 {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    exit::CONFORMING
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            mcp_hil_core::notice!("mcp-hil: standard output cannot be written: {error}");
+            exit::BENCH
+        }
+        _ => exit::CONFORMING,
+    }
 }

@@ -38,7 +38,7 @@ pub struct BaselineArgs {
 fn day(text: &str) -> Result<String, String> {
     match is_date(text) {
         true => Ok(text.to_owned()),
-        false => Err("expected a date of the form YYYY-MM-DD".to_owned()),
+        false => Err("expected a day of the form YYYY-MM-DD".to_owned()),
     }
 }
 

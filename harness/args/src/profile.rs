@@ -200,8 +200,8 @@ impl Profiles<'_> {
 
     fn unknown_key(&self, offset: usize, name: &str) -> Problem {
         let known: Vec<&str> = self.options_of_run().filter_map(Arg::get_long).collect();
-        let problem =
-            self.at(offset, format!("unknown option `{name}`: expected one of `mcp-hil run`"));
+        let problem = self
+            .at(offset, format!("unknown option `{name}`: `mcp-hil run` has none of that name"));
         match (name, nearest(name, known)) {
             (OPTION, _) => {
                 problem.hint("a profile cannot name another one; `default` always applies")

@@ -215,13 +215,13 @@ pub struct RunArgs {
     /// Where to listen [default: `listen` in the device's file; otherwise a free port of an address that
     /// a board can reach, 127.0.0.1:8765 with `--dut wait`, and a free port of 127.0.0.1 for all other
     /// devices]
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Connection")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = "Connection")]
     pub listen: Option<SocketAddr>,
 
     /// Where devices request their configuration over HTTP [default: `http_listen` in the device's file;
     /// otherwise the address of `--listen`, with port 8003 for boards and `--dut wait`, and a free port
     /// for all other devices]
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Connection")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = "Connection")]
     pub http_listen: Option<SocketAddr>,
 
     /// The token that the device presents [default: a new one for each run; none with `wait`]
@@ -435,4 +435,8 @@ impl RunArgs {
         }
         text
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 0.0.0.0:8765".to_owned())
 }

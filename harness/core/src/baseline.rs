@@ -4,6 +4,8 @@
 mod firmware;
 mod seen;
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -252,13 +254,29 @@ impl Known {
     }
 }
 
-/// Whether a text has the form of a date, `YYYY-MM-DD`.
+/// Whether a text is a day of the calendar, `YYYY-MM-DD`.
 pub fn is_date(text: &str) -> bool {
-    text.len() == 10
+    let has_form = text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
-        })
+        });
+    let number = |place: Range<usize>| text.get(place).and_then(|digits| digits.parse().ok());
+    let (Some(year), Some(month), Some(day)) = (number(0..4), number(5..7), number(8..10)) else {
+        return false;
+    };
+    has_form && (1..=days_of(year, month)).contains(&day)
+}
+
+/// How many days a month has; a month that there is not has none.
+fn days_of(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
 }
 
 /// Line of the case of an entry, counted from 1; 0 where entries have no lines of their own.
@@ -290,6 +308,18 @@ reason = "ids are C ints"
 
     fn failing<'a>(case: &'a str, requirement: &'a str) -> Failing<'a> {
         Failing { case, requirement, ..Failing::default() }
+    }
+
+    #[test]
+    fn a_date_is_a_day_of_the_calendar() {
+        for day in ["2027-01-31", "2028-02-29", "2000-02-29", "2026-11-30"] {
+            assert!(is_date(day), "{day}");
+        }
+        for none in
+            ["2027-02-29", "2100-02-29", "2026-13-01", "2026-00-10", "2026-06-31", "2026-1-010"]
+        {
+            assert!(!is_date(none), "{none}");
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Finding {
             Outcome::Held => return None,
             Outcome::Broken(evidence) | Outcome::Bench(evidence) => evidence.as_ref().clone(),
             Outcome::Unclear(why) => Evidence {
-                expected: "an answer that shows it".to_owned(),
+                expected: "an answer to the request".to_owned(),
                 received: why.clone(),
                 ..Evidence::default()
             },

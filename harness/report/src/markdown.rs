@@ -341,7 +341,7 @@ fn answers(text: &mut String, record: &Record, limit: usize) {
         }
         *text += &block;
     }
-    text.push_str("`cargo insta review` shows pending changes, and accepts intended ones.\n\n");
+    text.push_str("`mcp-hil review` shows pending changes, and accepts intended ones.\n\n");
 }
 
 /// What is good to know, and where it came from.

@@ -28,7 +28,8 @@ const EVIDENCE: usize = 200;
 const DIFF: usize = 14;
 
 /// How a changed answer is accepted.
-const ACCEPT: &str = "`cargo insta review` shows changes and accepts intended ones; `--snapshots update` accepts all";
+const ACCEPT: &str =
+    "`mcp-hil review` shows changes and accepts intended ones; `--snapshots update` accepts all";
 
 /// Most slugs that stand in a line of a case.
 const SLUGS_NAMED: usize = 3;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mcp_hil_core::baseline::{Baseline, Known};
 use mcp_hil_core::catalogue::{Catalogue, RuleSet};
 use mcp_hil_core::problem::nearest;
 use mcp_hil_core::transcript::{BRING_UP, CLOSE, REGRESSION, SCENARIO};
@@ -151,12 +152,34 @@ impl Suite {
         Ok(cases)
     }
 
+    /// Refuses a baseline with a case that there is not: the entry would cover nothing, and nobody would be told.
+    ///
+    /// # Errors
+    ///
+    /// No case has the name, and none begins with it where it names an area.
+    pub fn check_covered(&self, baseline: &Baseline, path: &Path) -> Result<(), UserError> {
+        let properties = PROPERTIES.iter().map(|property| property.id);
+        let built_in = [BRING_UP, CLOSE, SAME_ANSWERS].into_iter().chain(properties);
+        let names: Vec<&str> = self.cases.iter().map(|case| &*case.id).chain(built_in).collect();
+        // Those are named after files, which another run may have.
+        let is_of_files = |case: &str| case.starts_with(REGRESSION) || case.starts_with(SCENARIO);
+        let covers_none = |known: &&Known| {
+            !is_of_files(&known.case) && !names.iter().any(|name| known.covers(name))
+        };
+        let Some(known) = baseline.known.iter().find(covers_none) else {
+            return Ok(());
+        };
+        let what = format!("`{}`: no case `{}`", path.display(), known.case);
+        Err(UserError::usage(what, &self.meant(&known.case)))
+    }
+
     /// Refuses what is to be left out, and would leave nothing out.
     ///
     /// # Errors
     ///
     /// No case and no property is selected by it.
     pub fn check_excluded(&self, selector: &str) -> Result<(), UserError> {
+        check_given("--exclude", selector)?;
         let mut properties = PROPERTIES.iter();
         if self.cases.iter().any(|case| selects(selector, case))
             || properties.any(|property| property.id.starts_with(selector))
@@ -185,6 +208,7 @@ impl Suite {
     /// A selector that selects nothing.
     pub fn select(&self, only: &[String]) -> Result<Vec<Case>, UserError> {
         for selector in only {
+            check_given("--only", selector)?;
             if selector.starts_with("gateway/") || selector.starts_with("gateway.") {
                 let what = format!("`--only {selector}` is about gateways, not devices");
                 return Err(UserError::nothing_ran(what, "add `--sut gateway`"));
@@ -211,6 +235,17 @@ impl Suite {
         let wanted =
             |case: &&Case| only.is_empty() || only.iter().any(|selector| selects(selector, case));
         Ok(self.cases.iter().filter(wanted).cloned().collect())
+    }
+}
+
+/// Refuses a selector without a letter, which all cases begin with.
+fn check_given(option: &str, selector: &str) -> Result<(), UserError> {
+    match selector.is_empty() {
+        true => Err(UserError::usage(
+            format!("`{option}` is empty"),
+            "name a case or an area, or leave the option out",
+        )),
+        false => Ok(()),
     }
 }
 

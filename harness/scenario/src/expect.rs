@@ -66,7 +66,7 @@ fn expectation(value: Value, catalogue: &Catalogue) -> Result<Expect, Wrong> {
     members.retain(|_, value| !value.is_null());
     let Some(slug) = text(&members, "requirement")? else {
         return Err(Wrong::new("`expect` names no `requirement`").hint(
-            "`mcp-hil list` shows all; the sentence that the answer shows is the right one",
+            "`mcp-hil list --requirements` shows all; the sentence that the answer shows is the right one",
         ));
     };
     let requirement =

@@ -51,6 +51,13 @@ pub struct Talk<'a> {
 /// Nobody says what to do with what waits; a folder or a file that cannot be read or written.
 pub fn review(args: &ReviewArgs, talk: &mut Talk<'_>) -> Result<u8, UserError> {
     let all = pending::find(&args.folder, &args.only)?;
+    let others = if all.is_empty() { pending::find(&args.folder, &[])? } else { Vec::new() };
+    if !others.is_empty() {
+        return Err(UserError::usage(
+            format!("{} for review, and `--only` chooses none of it", waiting(others.len())),
+            "`mcp-hil review --list` shows all",
+        ));
+    }
     if all.is_empty() {
         say(talk, &format!("nothing waits for review in `{}`\n", args.folder.display()));
         return Ok(exit::CONFORMING);

@@ -41,7 +41,7 @@ const STEPS: [Mistake; 41] = [
     ("  - request: {method: ping}\n    expect:\n      requirement: ids.echo\n      result: {a: {$match: '('}}\n", "6:20", "`$match`: regex parse error", "needs a backslash"),
     ("  - request: {method: ping}\n    expect:\n      requirement: ids.echo\n      schema: {type: strin}\n", "6:16", "`schema`: ", "`schema` is a JSON Schema"),
     ("  - request: {method: ping}\n    expect: {requirement: ids.echo, alive: 7}\n", "4:37", "`alive`: expected `true` or `false`, got `7`", "write `alive: true`"),
-    ("  - request: {method: ping}\n    expect: {answer: result}\n", "4:5", "`expect` names no `requirement`", "`mcp-hil list` shows all"),
+    ("  - request: {method: ping}\n    expect: {answer: result}\n", "4:5", "`expect` names no `requirement`", "`mcp-hil list --requirements` shows all"),
     ("  - request: {method: ping}\n    expect: result\n", "4:5", "`expect`: expected a mapping, got `\"result\"`", "name a requirement, too"),
     // Steps.
     ("  - requst: {method: ping}\n", "3:5", "unknown field `requst`", "did you mean `request`?"),

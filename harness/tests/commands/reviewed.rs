@@ -93,7 +93,7 @@ fn a_changed_answer_is_told_and_left_for_review() {
         "- ",
         "+ ",
         "snapshots/native/call/unknown-tool.snap.new",
-        "`cargo insta review`",
+        "`mcp-hil review`",
         "7 as reviewed, 1 changed",
         "1: answers differ from the reviewed ones",
     ]);

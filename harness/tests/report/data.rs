@@ -181,7 +181,7 @@ pub(crate) fn silent() -> Finding {
     Finding {
         requirement: "ids.echo".into(),
         verdict: Verdict::Inconclusive,
-        expected: "an answer that shows it".into(),
+        expected: "an answer to the request".into(),
         received: "no answer, fence lost".into(),
         sent: Some(r#"{"jsonrpc":"2.0","id":31,"method":"tools/list"}"#.into()),
         seq: Some(31),

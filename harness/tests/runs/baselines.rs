@@ -219,6 +219,20 @@ fn a_requirement_that_there_is_not_is_named() {
     assert!(!place.path("target").exists(), "nothing was started");
 }
 
+#[rstest]
+#[case::misspelt("ids/larg", "did you mean `ids/large`?")]
+#[case::without_a_name("", "`mcp-hil list` shows all cases")]
+fn a_case_that_there_is_not_is_refused(#[case] case: &str, #[case] hint: &str) {
+    let place = Place::new();
+    place.write("known.toml", &format!("[[known]]\ncase = \"{case}\"\nreason = \"r\"\n"));
+    let done = place.hil(["run", "--baseline", "known.toml"]).end().exits(2);
+    done.says(&[&format!("`known.toml`: no case `{case}`"), hint]);
+    // Another suite need not have it.
+    let rules = ["--rules", "jsonrpc-2.0", "--only", "ids/large"];
+    let run = ["run", "--dut", "native", "--baseline", "known.toml"];
+    place.hil(run.into_iter().chain(rules)).end().exits(0);
+}
+
 #[test]
 fn a_damaged_list_and_a_folder_that_cannot_be_written_are_named() {
     let place = Place::new();

@@ -7,7 +7,7 @@ use super::control::Controls;
 use super::log::{CaseLog, Logged, Reply, is_refused, view};
 use super::pace;
 use super::put_off::has_no_room;
-use super::setters::{gives_a_reason, is_locked};
+use super::setters::{self, gives_a_reason, is_locked};
 use super::sink::Sink;
 use mcp_hil_core::capability::{Facts, VOLUME_TOLERANCE, only_reads};
 use mcp_hil_core::obligation::{Duty, Owes};
@@ -243,7 +243,7 @@ impl Judge<'_> {
             }
             if expect.is_to_do() && is_locked(self.log, at) {
                 // What it would have done shows once it is unlocked.
-                self.refused_to_set(at, reply);
+                setters::tell(self.log, at, self.sink);
                 continue;
             }
             let judged = match is_unreadable_refusal(expect, reply) {
@@ -262,23 +262,17 @@ impl Judge<'_> {
             }
             match judged {
                 None => {}
-                Some(Ok(())) => self.sink.held(requirement),
+                Some(Ok(())) => {
+                    self.sink.held(requirement);
+                    if expect.is_to_do() && self.may_set(at) {
+                        self.sink.held(Id::CallCarriedOut);
+                    }
+                }
                 Some(Err(evidence)) => {
                     self.sink.test(requirement, false, || evidence);
                 }
             }
         }
-    }
-
-    /// A tool refuses whatever it is told to set.
-    fn refused_to_set(&mut self, at: &str, reply: &Reply<'_>) {
-        let sent = self.log.sent_text(at);
-        self.sink.test(Id::CallCarriedOut, false, || Evidence {
-            expected: "the tool sets what its schema allows".into(),
-            received: answer_text(reply),
-            sent,
-            seq: None,
-        });
     }
 
     /// Whether a parser that limits the characters in strings (RFC 8259, section 9) has refused a message, as far

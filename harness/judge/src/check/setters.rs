@@ -7,13 +7,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use mcp_hil_core::capability::only_reads;
+use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::Duty;
 use mcp_hil_core::step::{StepKind, beside};
-use mcp_hil_core::wire::Frame;
+use mcp_hil_core::verdict::Evidence;
+use mcp_hil_core::wire::{Frame, Inbound, Payload};
 use serde_json::{Map, Value};
 
 use super::log::{CaseLog, Logged, Reply, is_refused};
-use mcp_hil_core::wire::{Inbound, Payload};
+use super::sink::Sink;
 
 /// How many calls without an answer are remembered.
 const REMEMBERED: usize = 64;
@@ -79,6 +81,16 @@ impl Setters {
 /// Whether the tool that was called at a step refused whatever it was told to set.
 pub(crate) fn is_locked(log: &CaseLog, at: &str) -> bool {
     gives_a_reason(log, at) && gives_a_reason(log, &beside(at, StepKind::Other))
+}
+
+/// Tells that the tool that was called at a step refused whatever it was told to set.
+pub(crate) fn tell(log: &CaseLog, at: &str, sink: &mut Sink) {
+    sink.test(Id::CallCarriedOut, false, || Evidence {
+        expected: "the tool sets what its schema allows".into(),
+        received: format!("refused: {}", reason(log, at).unwrap_or_default()),
+        sent: log.sent_text(at),
+        seq: log.sent(at).map(|logged| logged.entry.seq),
+    });
 }
 
 /// Whether the call of a step was answered by a result that tells why it failed.

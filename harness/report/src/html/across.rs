@@ -64,7 +64,7 @@ pub(super) fn html(record: &Record, links: &[Link<'_>]) -> String {
     let rest = match &alike[..] {
         [] => String::new(),
         cases => format!(
-            "<details><summary>{} in which they do not</summary>{}</details>",
+            "<details><summary>{} in which they do not differ</summary>{}</details>",
             count(cases.len(), "case"),
             table(cases, &links, &across)
         ),

@@ -41,7 +41,14 @@ impl Tests {
         let (suite, cases, generation) = selection(args)?;
         let whole_suite = args.selects_all();
         let mut tests = Self { suite, cases, generation, baseline: None, whole_suite };
-        args.baseline.iter().try_for_each(|path| tests.read_known(path))?;
+        if let Some(path) = &args.baseline {
+            tests.read_known(path)?;
+            // Other suites and rules need not have what a baseline for these names.
+            if let (Some(baseline), None, []) = (&tests.baseline, &args.scenarios, &args.rules[..])
+            {
+                tests.suite.check_covered(baseline, path)?;
+            }
+        }
         Ok(tests)
     }
 

@@ -117,10 +117,13 @@ impl DutRun<'_, '_> {
                 ),
             };
             let minutes = latency.as_secs_f64() * trips * self.plan.cases.len() as f64 / 60.0;
+            let time = match minutes < 1.0 {
+                true => "less than a minute".to_owned(),
+                false => format!("about {minutes:.0} min"),
+            };
             let text = format!(
-                "the device takes about {:.1} s to answer{together}: expect about {:.0} min",
+                "the device takes about {:.1} s to answer{together}: expect {time}",
                 latency.as_secs_f64(),
-                minutes.max(1.0),
             );
             self.reporters.event(&Event::Notice { text });
         }

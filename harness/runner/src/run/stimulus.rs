@@ -319,6 +319,14 @@ impl Session {
                 return end;
             }
         }
+        for (index, step) in steps.iter().enumerate() {
+            if step.expect.iter().any(Expect::is_to_do) {
+                match self.ask_whether_locked(&step::message(at, index)).await {
+                    Exchange::Settled | Exchange::Ignored => {}
+                    other => return other,
+                }
+            }
+        }
         // Whatever is expected of the others comes before the answer to a fence, or soon after it where
         // the device does not answer in turn.
         for (at, duty, wants_answer) in rest {
