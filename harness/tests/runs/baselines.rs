@@ -224,7 +224,7 @@ fn a_requirement_that_there_is_not_is_named() {
 #[case::without_a_name("", "`mcp-hil list` shows all cases")]
 fn a_case_that_there_is_not_is_refused(#[case] case: &str, #[case] hint: &str) {
     let place = Place::new();
-    place.write("known.toml", &format!("[[known]]\ncase = \"{case}\"\nreason = \"r\"\n"));
+    place.write("known.toml", format!("[[known]]\ncase = \"{case}\"\nreason = \"r\"\n"));
     let done = place.hil(["run", "--baseline", "known.toml"]).end().exits(2);
     done.says(&[&format!("`known.toml`: no case `{case}`"), hint]);
     // Another suite need not have it.
