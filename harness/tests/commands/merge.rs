@@ -172,7 +172,7 @@ fn transports_of_a_device_are_joined_and_a_shard_may_be_empty() {
 #[case::split("--seed 1 --cases 0 --only ids/ --shard 2/3", "was split into 2 shards in")]
 fn runs_that_stand_on_something_else_are_refused(#[case] args: &str, #[case] told: &str) {
     let place = Place::new();
-    place.write("known.toml", "[[known]]\ncase = \"nothing/\"\nreason = \"a test\"\n");
+    place.write("known.toml", "[[known]]\ncase = \"list/\"\nreason = \"a test\"\n");
     place.write("own/ids/more.yaml", "title: more\nsteps:\n  - request: {method: ping}\n");
     let first = run(&place, "a", "--seed 1 --cases 0 --only ids/ --shard 1/2", &[0]);
     let shard = if args.contains("--shard") { "" } else { " --shard 2/2" };
