@@ -73,6 +73,15 @@ impl Alive {
         )
     }
 
+    /// One that leaves its process group and session, and is nobody's child any more.
+    #[cfg(target_os = "linux")]
+    fn daemon(&self) -> String {
+        let path = self.path.display();
+        format!(
+            "(setsid sh -c 'exec 3>\"{path}\"; echo away; exec sleep 1000' &); wait; exec sleep 1000"
+        )
+    }
+
     fn all_dead(&self) -> JoinHandle<()> {
         let path = self.path.clone();
         tokio::task::spawn_blocking(move || {
@@ -250,6 +259,19 @@ async fn what_an_ended_program_left_behind_is_ended_too() {
     let command = format!("exec 3>'{}'; sleep 1000 & echo ready; exit 4", alive.path.display());
     let mut process = started(&command).await;
     assert_eq!(all(&mut process).await, [line("ready"), exited("exited with code 4")]);
+    assert!(!all_dead.is_finished());
+    process.stop().await;
+    timeout(LATEST, all_dead).await.unwrap().unwrap();
+}
+
+/// Where the system shows the environment of processes.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_left_the_process_group_is_ended_too() {
+    let alive = Alive::new("daemon");
+    let all_dead = alive.all_dead();
+    let mut process = started(&alive.daemon()).await;
+    assert_eq!(next(&mut process).await, line("away"));
     assert!(!all_dead.is_finished());
     process.stop().await;
     timeout(LATEST, all_dead).await.unwrap().unwrap();

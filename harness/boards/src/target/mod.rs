@@ -4,6 +4,7 @@ mod board;
 mod console;
 mod end;
 mod error;
+mod family;
 mod group;
 mod output;
 mod process;

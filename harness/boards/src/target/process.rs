@@ -25,6 +25,7 @@ use super::{
     console::Console,
     end,
     error::TargetError,
+    family::Family,
     group::Group,
     output::{Connection, Dialled, Output, Source, filled_pipe},
 };
@@ -185,6 +186,8 @@ struct Run {
     pid: Option<u32>,
     /// Kills what is left of it when it is dropped; the follower then reaps the program.
     group: Group,
+    /// Kills what has left the group.
+    _family: Family,
 }
 
 #[derive(Debug, Default)]
@@ -235,7 +238,7 @@ impl Process {
     /// an end that was asked for here is not told there.
     pub async fn stop(&mut self) {
         let Some(run) = self.run.take() else { return };
-        let Run { state, mut follower, group, .. } = run;
+        let Run { state, mut follower, group, _family: family, .. } = run;
         state.is_stopping.store(true, Ordering::SeqCst);
         if !follower.is_finished() {
             group.signal(Signal::SIGTERM);
@@ -247,7 +250,7 @@ impl Process {
                 }
             }
         }
-        drop(group);
+        drop((group, family));
     }
 
     /// What it did next. All its console lines come before its end; after that this is pending
@@ -311,7 +314,7 @@ impl Process {
     }
 
     fn spawn(&self) -> io::Result<Run> {
-        let group = Group::new()?;
+        let (group, family) = (Group::new()?, Family::new());
         // One pipe for both, so that lines come in the order in which they were written.
         let (reader, writer) = io::pipe()?;
         let dialled = match self.command.dials_console {
@@ -322,7 +325,7 @@ impl Process {
         let mut command = self.command.build(port)?;
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut command = tokio::process::Command::from(command);
-        command.process_group(group.id());
+        command.process_group(group.id()).env(Family::VARIABLE, family.name());
         let child = command.spawn()?;
         let pid = child.id();
         // It holds the writing end, and the console would never end.
@@ -344,7 +347,8 @@ impl Process {
             shell: self.command.shell,
             part: self.command.part,
         };
-        Ok(Run { state, output, dialled, follower: tokio::spawn(follower.follow()), pid, group })
+        let follower = tokio::spawn(follower.follow());
+        Ok(Run { state, output, dialled, follower, pid, group, _family: family })
     }
 }
 
