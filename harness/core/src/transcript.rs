@@ -237,6 +237,8 @@ pub enum Breach {
     SecondConnect,
     /// It was silent for longer than its keep-alive allows.
     KeepAlive,
+    /// It left the connection without a word, open as it was, and opened another one.
+    Left,
 }
 
 /// What a device is turned away for.

@@ -2,11 +2,12 @@
 //! a port scanner, a browser or a device that hangs half-way keeps nobody else waiting.
 
 use std::{
+    collections::VecDeque,
     future::Future,
     mem,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -76,6 +77,8 @@ impl Rejection {
 pub(crate) struct Acceptor {
     address: SocketAddr,
     accepted: mpsc::Receiver<Accepted>,
+    /// Of these, the ones that were looked at already.
+    early: VecDeque<Accepted>,
     refused: Refused,
     serving: Serving,
 }
@@ -102,7 +105,7 @@ impl Acceptor {
         let lost = refused.clone();
         let serving =
             Serving::start(move |stop| accept_all(listener, ready, lost, what, handshake, stop));
-        Ok(Self { address, accepted, refused, serving })
+        Ok(Self { address, accepted, early: VecDeque::new(), refused, serving })
     }
 
     /// Where it listens, with the real port.
@@ -118,6 +121,9 @@ impl Acceptor {
 
     /// The next connection whose handshake is complete, in order of completion. Cancel-safe.
     pub(crate) async fn accept(&mut self) -> Accepted {
+        if let Some(accepted) = self.early.pop_front() {
+            return accepted;
+        }
         match self.accepted.recv().await {
             Some(accepted) => accepted,
             // The acceptor ends only with its runtime; nobody will ever connect.
@@ -127,7 +133,45 @@ impl Acceptor {
 
     /// Completed connections that were not accepted yet.
     pub(crate) fn waiting(&self) -> usize {
-        self.accepted.len()
+        self.early.len() + self.accepted.len()
+    }
+
+    /// Waits until the device of this name has said hello on a connection that was not accepted yet, its latest. Gives
+    /// when it did. Cancel-safe; what has connected stays in order.
+    pub(crate) async fn hello_again(&mut self, device: &str) -> Instant {
+        loop {
+            let has_room = self.early.len() < MAX_WAITING;
+            let latest = self.early.iter_mut().rev().find_map(|accepted| link_of(accepted, device));
+            let hello = async {
+                match latest {
+                    Some(link) => link.says_hello().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let accepted = tokio::select! {
+                accepted = self.accepted.recv(), if has_room => accepted,
+                at = hello => return at,
+            };
+            match accepted {
+                Some(accepted) => self.early.push_back(accepted),
+                // As above.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Gives up all connections of a device that were looked at but the latest, which is the next to be accepted.
+    pub(crate) fn prefer_latest(&mut self, device: &str) {
+        let mut latest = None;
+        for mut accepted in mem::take(&mut self.early) {
+            match link_of(&mut accepted, device) {
+                Some(_) => latest = Some(accepted),
+                None => self.early.push_back(accepted),
+            }
+        }
+        self.early.extend(latest);
+        let to_front = self.early.len().saturating_sub(1);
+        self.early.rotate_left(to_front);
     }
 
     /// The connections refused since the last call: who it was, and why.
@@ -138,8 +182,16 @@ impl Acceptor {
     /// Closes the port and all connections that were not accepted. When this returns, others can
     /// listen there.
     pub(crate) async fn close(self) {
-        drop(self.accepted);
+        drop((self.accepted, self.early));
         self.serving.end().await;
+    }
+}
+
+/// The connection of a device, if it is that.
+fn link_of<'a>(accepted: &'a mut Accepted, device: &str) -> Option<&'a mut Link> {
+    match accepted {
+        Accepted::Link(link) => (link.handshake().device() == Some(device)).then_some(link),
+        Accepted::Refused { .. } => None,
     }
 }
 

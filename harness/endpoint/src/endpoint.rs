@@ -1,6 +1,7 @@
 //! Where the harness listens: the device dials out, so the address exists before it boots.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use crate::accepted::Accepted;
 use crate::address;
@@ -119,6 +120,24 @@ impl Endpoint {
             Self::WebSocket(endpoint) => endpoint.acceptor().waiting(),
             Self::Mqtt(endpoint) => endpoint.acceptor().waiting(),
             Self::Broker(_) => 0,
+        }
+    }
+
+    /// Waits until the device of this name (`Device-Id`) has said hello on a connection that was not accepted yet. Gives
+    /// when it did. Over MQTT a broker ends the earlier connection of a client by itself: nothing is waited for there.
+    /// Cancel-safe.
+    pub async fn hello_again(&mut self, device: &str) -> Instant {
+        match self {
+            Self::WebSocket(endpoint) => endpoint.acceptor().hello_again(device).await,
+            Self::Mqtt(_) | Self::Broker(_) => std::future::pending().await,
+        }
+    }
+
+    /// Makes the connection on which the device of this name has said hello the next to be accepted.
+    pub fn prefer_latest(&mut self, device: &str) {
+        match self {
+            Self::WebSocket(endpoint) => endpoint.acceptor().prefer_latest(device),
+            Self::Mqtt(_) | Self::Broker(_) => {}
         }
     }
 

@@ -24,6 +24,7 @@ const SOME: [&str; 6] =
 #[case::endless_pages(Way::EndlessPages, &[1], "MAX_PAGES")]
 #[case::same_cursor(Way::SameCursor, &[1], "again")]
 #[case::two_connections(Way::Twice, &[0, 1], "PASS")]
+#[case::hangs_and_dials_again(Way::Hangs, &[1], "the device opened another connection")]
 #[case::hello_twice(Way::HelloTwice, &[1], "hello")]
 #[case::closes_after_answers(Way::ClosesAfterAnswers, &[1], "liveness.link-kept")]
 #[case::closes_instead(Way::ClosesInstead, &[1], "liveness.link-kept")]
@@ -41,6 +42,58 @@ fn a_bad_device_gets_a_verdict(#[case] way: Way, #[case] codes: &[i32], #[case] 
     let report = ended(&place, &done, codes);
     assert!(done.stdout.contains(named), "no `{named}`\n{done}");
     assert!(!report["cases"].as_array().unwrap().is_empty());
+}
+
+/// What is owed on the connection that hangs is missing; all else is served on the one that took its place.
+#[test]
+fn a_device_that_dials_anew_beside_a_connection_that_hangs_is_tested_on_the_new_one() {
+    let place = Place::new();
+    let args = ["run", "--dut", "wait", "--listen", "127.0.0.1:0", "--connect-deadline", "5"];
+    let only = ["--only", "list/pages", "--only", "ids/integers", "--only", "ids/large"];
+    let mut run = place.hil(args.iter().chain(&only)).start();
+    let _device = play(Way::Hangs, &run.url());
+    let report = ended(&place, &run.end(), &[1]);
+    let cases = report["cases"].as_array().unwrap();
+    let failed: Vec<_> = cases.iter().filter(|case| case["verdict"] == "fail").collect();
+    assert_eq!(failed.len(), 1, "{cases:#?}");
+    let found: Vec<_> = failed[0]["findings"].as_array().unwrap().iter().collect();
+    assert!(found.iter().any(|it| it["requirement"] == "liveness.link-kept"), "{found:#?}");
+    assert!(found.iter().all(|it| it["requirement"] != "liveness.answers"), "{found:#?}");
+    let unclear = |case: &&Value| case["verdict"] == "inconclusive";
+    assert_eq!(cases.iter().filter(unclear).count(), 0, "{cases:#?}");
+}
+
+/// Somebody ends the device's process whenever it is explored: nobody knows what it has, and no case is told to be none
+/// for it.
+#[test]
+fn a_device_that_could_not_be_explored_is_not_told_to_lack_anything() {
+    let place = Place::new();
+    // It answers no call: that it is explored takes until it is ended.
+    let device = format!(
+        "exec:'{}' --mutant calls-silent | while read -r line; do case \"$line\" in \
+         *nitialize*|*ession*) kill -KILL $$;; esac; done",
+        native().display()
+    );
+    let args = ["run", "--dut", &device, "--only", "volume/set"];
+    let report = ended(&place, &place.hil(args).end(), &[1, 3]);
+    let cases = report["cases"].as_array().unwrap();
+    let case = cases.iter().find(|case| case["case"] == "volume/set").expect("it is told");
+    assert_eq!(case["verdict"], "inconclusive", "{cases:#?}");
+}
+
+/// What a late answer takes back has not ended the run.
+#[test]
+fn a_late_answer_does_not_stop_a_run_that_stops_for_failures() {
+    let place = Place::new();
+    let args = ["run", "--dut", "wait", "--listen", "127.0.0.1:0", "--deadline", "0.5"];
+    let more = ["--max-fail", "1", "--only", "ids/integers"];
+    let mut run = place.hil(args.iter().chain(&more)).start();
+    let _device = play(Way::Late, &run.url());
+    let done = run.end();
+    let report = ended(&place, &done, &[0, 1]);
+    let cases = report["cases"].as_array().unwrap();
+    assert!(cases.iter().any(|case| case["case"] == "ids/integers"), "{done}");
+    assert_eq!(cases[0]["verdict"], "pass", "{done}");
 }
 
 /// Cases and requirements of what was found, and how often frames of a role were sent.
@@ -111,7 +164,7 @@ fn who_waits_in_vain_is_told_where_and_how_long() {
     let done = run.end();
     let report = ended(&place, &done, &[3]);
     let told = report["summary"]["bench_error"].as_str().unwrap();
-    assert!(told.contains(&format!("no device connected to `{url}` within 0.4 s")), "{told}");
+    assert!(told.contains(&format!("no device connected to `{url}` within 0.4 s\n")), "{told}");
     assert!(done.stderr.contains("waiting up to 0.4 s"), "{done}");
 }
 

@@ -8,7 +8,11 @@ pub(crate) mod packets;
 pub(crate) mod tap;
 pub(crate) mod websocket;
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use mcp_hil_core::{
     limits::MAX_MESSAGE_BYTES,
@@ -33,6 +37,13 @@ pub struct Handshake {
     pub mqtt: Option<MqttConnect>,
     /// Where it connected from.
     pub peer: SocketAddr,
+}
+
+impl Handshake {
+    /// The name that the device gives itself: its `Device-Id`. Over MQTT, where there are no headers, it has none here.
+    pub fn device(&self) -> Option<&str> {
+        self.headers.get("device-id").map(String::as_str)
+    }
 }
 
 /// What came over a link.
@@ -92,6 +103,11 @@ pub enum LinkLost {
         SEND_DEADLINE.as_secs()
     )]
     Stalled,
+    /// The device went on with another connection, and left this one open.
+    #[error(
+        "the device opened another connection, said hello there, and did not answer on this one any more"
+    )]
+    Left,
     /// The broker between harness and device is gone; not the device's doing.
     #[error("the connection to the MQTT broker was lost: {0}")]
     Broker(String),
@@ -109,6 +125,8 @@ pub struct Link {
     wire: Wire,
     handshake: Handshake,
     pinged: Option<&'static [u8]>,
+    /// What came first, where that was looked at already, and when that was.
+    early: Option<(Incoming, Instant)>,
 }
 
 /// The transport under a link.
@@ -121,7 +139,7 @@ pub(crate) enum Wire {
 
 impl Link {
     pub(crate) fn new(wire: Wire, handshake: Handshake) -> Self {
-        Self { wire, handshake, pinged: None }
+        Self { wire, handshake, pinged: None, early: None }
     }
 
     /// The same, on which a ping with these data was sent together with the response to the handshake.
@@ -257,10 +275,31 @@ impl Link {
     /// # Errors
     /// Nothing more can be received; every later call says the same.
     pub async fn recv(&mut self) -> Result<Incoming, LinkLost> {
+        if let Some((incoming, _)) = self.early.take() {
+            return Ok(incoming);
+        }
+        self.recv_next().await
+    }
+
+    async fn recv_next(&mut self) -> Result<Incoming, LinkLost> {
         match &mut self.wire {
             Wire::WebSocket(link) => link.recv().await.map(Incoming::Frame),
             Wire::Mqtt(link) => link.recv().await,
             Wire::Broker(link) => link.recv().await.map(Incoming::Frame),
+        }
+    }
+
+    /// Waits until the first thing that comes is there, and it is a hello; that is received all the same. What is
+    /// anything else, or has ended before, never says hello. Gives when it came. Cancel-safe.
+    pub(crate) async fn says_hello(&mut self) -> Instant {
+        if self.early.is_none()
+            && let Ok(incoming) = self.recv_next().await
+        {
+            self.early = Some((incoming, Instant::now()));
+        }
+        match &self.early {
+            Some((Incoming::Frame(Frame::Text(text)), at)) if is_hello(text) => *at,
+            _ => std::future::pending().await,
         }
     }
 
@@ -280,4 +319,10 @@ impl Link {
 
     /// Drops the connection at once, without a word.
     pub fn abort(self) {}
+}
+
+/// Whether a text is a hello.
+fn is_hello(text: &str) -> bool {
+    let message: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    message.is_some_and(|message| message["type"] == "hello")
 }

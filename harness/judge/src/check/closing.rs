@@ -38,6 +38,8 @@ pub(crate) struct Ended {
     pub(crate) orderly: bool,
     /// The code of the Close frame.
     pub(crate) code: Option<u16>,
+    /// The device has left it open, and has another one.
+    pub(crate) is_left: bool,
     /// When.
     pub(crate) at_us: u64,
     /// The console has told that the device restarts on purpose.
@@ -129,6 +131,8 @@ impl Closings {
         };
         let may = match (ended.transport, ground) {
             (_, Ground::Alone) => true,
+            // Who refuses a message by closing the connection has to close it.
+            (_, Ground::TooBig | Ground::FarTooBig | Ground::Failed) if ended.is_left => false,
             (Transport::WebSocket, Ground::TooBig) => ended.code == Some(TOO_BIG),
             (Transport::WebSocket, Ground::Failed | Ground::Goodbye) => true,
             (Transport::WebSocket, Ground::FarTooBig) => {

@@ -164,6 +164,7 @@ pub(crate) fn judge_breach(
     sink: &mut Sink,
 ) {
     let (requirement, expected) = match (transport, breach) {
+        (_, Breach::Left) => (Id::LivenessLinkKept, "the connection stays open"),
         (Transport::WebSocket, _) => (Id::SessionFrames, "frames of RFC 6455"),
         (_, Breach::Malformed) => (Id::MqttPackets, "packets of MQTT 3.1.1"),
         (_, Breach::SecondConnect) => (Id::MqttOneConnect, "one CONNECT on a connection"),

@@ -88,6 +88,7 @@ impl Judge {
                     transport,
                     orderly: *orderly,
                     code: *code,
+                    is_left: *breach == Some(Breach::Left),
                     at_us: logged.entry.at_us,
                     is_announced: self.console.is_announced(),
                 };
@@ -188,7 +189,7 @@ impl Judge {
         self.identity.left(by, ended.orderly);
         self.mqtt.link_down();
         self.channel.unsettled();
-        if let Some(breach) = breach {
+        if let Some(breach) = breach.filter(|_| !ended.is_left) {
             mqtt::judge_breach((self.link.transport(), breach), why, seq, &mut self.sink);
         } else if by == Party::Device && !self.restarting && !self.console.is_excused() && !excused
         {

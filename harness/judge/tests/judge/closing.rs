@@ -1,6 +1,6 @@
 //! Connections that the device closes because of a message.
 
-use mcp_hil_core::transcript::{Party, Role, TargetEvent, What};
+use mcp_hil_core::transcript::{Breach, Party, Role, TargetEvent, What};
 use mcp_hil_core::wire::{Frame, OddFrame};
 use rstest::rstest;
 
@@ -167,6 +167,27 @@ fn who_is_left_alone_may_end_the_connection(
         play.play(&[r#"< {"jsonrpc":"2.0","id":8,"result":{}}"#]);
     }
     assert_eq!(is_accused(&mut play), accused);
+}
+
+/// Who opens another connection and leaves the old one open has not closed it.
+#[test]
+fn who_leaves_a_connection_open_has_refused_nothing() {
+    let odd = || Frame::Odd(OddFrame::ReservedBit, "{}".to_owned());
+    for (left, accused) in [(false, false), (true, true)] {
+        let mut play = Play::new();
+        play.enter(Some("0"), What::Sent { role: Role::Stimulus, frame: odd() });
+        let What::LinkDown { by, why, orderly, code, .. } = closed(None) else {
+            unreachable!("it is one");
+        };
+        let breach = left.then_some(Breach::Left);
+        play.enter(None, What::LinkDown { by, why, orderly, code, breach });
+        play.link_up();
+        play.play(&[
+            r#"> 1 {"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+            r#"< {"jsonrpc":"2.0","id":7,"result":{}}"#,
+        ]);
+        assert_eq!(is_accused(&mut play), accused, "{left}");
+    }
 }
 
 fn is_accused(play: &mut Play) -> bool {

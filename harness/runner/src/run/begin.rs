@@ -88,11 +88,14 @@ impl DutRun<'_, '_> {
         self.announce_pace(session);
         if session.bench.taken || session.bench.trouble.is_some() {
             // What it did not show then it may show in the next case.
+            self.silence.unknown = Some("the bench lost the device while it was explored");
         } else if known.end == Exchange::Gone {
+            self.silence.unknown = Some("the connection was lost while the device was explored");
             self.give_up("the connection was lost twice during bring-up");
         } else if session.conversation.fence(false).is_none() {
             self.give_up("the device answers neither initialize, nor tools/list, nor ping");
         }
+        self.look_before_it_counts(session).await;
         let outcome = session.end_case(None);
         self.case_reports.finish(report, outcome, &self.plan.policy(), self.reporters);
         Ok(())

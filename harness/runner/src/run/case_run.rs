@@ -151,6 +151,7 @@ impl DutRun<'_, '_> {
             session.offer_the_usual(&mut self.dialing).await;
             session.drain_console();
         }
+        self.look_before_it_counts(session).await;
         (end, session.end_case(Some(case)))
     }
 }

@@ -89,6 +89,8 @@ pub struct DutRunEnd {
     pub interrupted: bool,
     /// Whether it stopped by itself, after so many failures.
     pub stopped: bool,
+    /// Whether answers that came late have taken some of them back since.
+    pub taken_back: bool,
     /// The cases that there was no time for.
     pub left_out: Vec<String>,
 }
@@ -148,6 +150,8 @@ pub(super) struct DutRun<'a, 'r> {
     pub(super) time: Option<TimeBudget>,
     /// The cases that there was no time for.
     pub(super) left_out: Vec<String>,
+    /// How many of its failures were counted, where a run stops after so many.
+    counted: usize,
 }
 
 impl<'a, 'r> DutRun<'a, 'r> {
@@ -174,6 +178,7 @@ impl<'a, 'r> DutRun<'a, 'r> {
             connected: Instant::now(),
             time: None,
             left_out: Vec::new(),
+            counted: 0,
         }
     }
 
@@ -211,7 +216,8 @@ impl DutRun<'_, '_> {
         let Some(limit) = &self.plan.limit else {
             return false;
         };
-        self.case_reports.take_new().for_each(|case| limit.count(case));
+        let new = self.case_reports.take_new().inspect(|case| limit.count(case));
+        self.counted += new.filter(|case| case.is_red()).count();
         limit.is_reached()
     }
 
@@ -240,6 +246,7 @@ impl DutRun<'_, '_> {
                 false => self.close(session).await,
                 true => self.close_at_once(session).await,
             }
+            end.taken_back = end.stopped && self.counted > self.case_reports.red();
             let late = session.judge.late_capabilities();
             session.device.facts.capabilities.extend(late);
             end.facts = session
@@ -257,7 +264,9 @@ impl DutRun<'_, '_> {
         needs: &[String],
         mut report: CaseReport,
     ) -> Option<CaseReport> {
-        if let Some(lacking) = session.device.facts.lacks(needs) {
+        let lacking = session.device.facts.lacks(needs);
+        let unknown = self.silence.unknown.filter(|_| lacking.is_some_and(|it| it != SILICON));
+        if let (Some(lacking), None) = (lacking, unknown) {
             report.verdict = Verdict::NotApplicable;
             report.transcript = None;
             report.reason = Some(if lacking == SILICON {
@@ -279,6 +288,14 @@ impl DutRun<'_, '_> {
             report.verdict = Verdict::Inconclusive;
             report.transcript = None;
             report.reason = Some(format!("not run: {}", self.silence.why));
+            self.case_reports.add(report, self.reporters);
+            return None;
+        }
+        if let Some(why) = unknown {
+            report.verdict = Verdict::Inconclusive;
+            report.transcript = None;
+            report.reason =
+                Some(format!("not run: what the device has is not known, because {why}"));
             self.case_reports.add(report, self.reporters);
             return None;
         }
@@ -309,7 +326,7 @@ impl DutRun<'_, '_> {
                 _ => ("are", "them"),
             };
             reason += &format!(
-                " that may be called: {names} {are} not known to be harmless (`--allow`, or `allow` in the device's \
+                "; {names} {are} not known to be harmless (`--allow`, or `allow` in the device's \
                  file, allows {them})"
             );
         }
@@ -440,6 +457,14 @@ impl DutRun<'_, '_> {
             session.listen(&"late-look".into(), time).await;
             // What did not come now does not come any more.
             session.connection.given_up.clear();
+        }
+    }
+
+    /// Waits once more for answers that have not come, where the run may stop for want of them: what a late answer takes
+    /// back must not have ended it.
+    pub(super) async fn look_before_it_counts(&mut self, session: &mut Session) {
+        if self.plan.limit.is_some() && !session.connection.given_up.is_empty() {
+            self.look_for_late_answers(session).await;
         }
     }
 

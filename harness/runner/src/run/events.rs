@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use mcp_hil_boards::TargetOutput;
 use mcp_hil_core::identity::Identity;
 use mcp_hil_core::limits::{
-    MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_MESSAGE_BYTES, MAX_UNASKED_FRAMES_PER_CASE,
+    MAX_BYTES_PER_CASE, MAX_CONSOLE_LINES_PER_CASE, MAX_UNASKED_FRAMES_PER_CASE,
 };
 use mcp_hil_core::step::{StepKind, beside};
 use mcp_hil_core::transcript::{
-    Breach, Fault, HttpEndpoint, HttpExchange, Mark, MqttNote, Party, Role, TargetEvent, What,
+    Fault, HttpEndpoint, HttpExchange, Mark, MqttNote, Role, TargetEvent, What,
 };
 use mcp_hil_core::transport::Transport;
-use mcp_hil_core::wire::{Frame, to_hex};
-use mcp_hil_endpoint::{Accepted, AudioSink, Incoming, Link, LinkLost};
+use mcp_hil_core::wire::Frame;
+use mcp_hil_endpoint::{Accepted, AudioSink, Incoming, Link};
 use mcp_hil_judge::check::Seen;
 
+use super::parting::until_anew;
 use super::session::{Exchange, Manner, Next, Session};
 
 /// How long the end of a process is waited for after its link was lost.
@@ -29,9 +30,6 @@ const ENDING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the end of a panic is waited for on the console: at 115,200 baud its text takes half a second.
 const DUMP_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How long the answer to a Close frame is waited for at least.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often is looked meanwhile whether the device dials again.
 const EXIT_LOOK: Duration = Duration::from_millis(5);
@@ -84,6 +82,8 @@ impl Session {
         if self.is_interrupted() {
             return Next::Interrupted;
         }
+        let waits = self.connection.waits(self.judge.duty());
+        let most_silent = self.conversation.late_look(true);
         let Some(link) = self.connection.link.as_mut() else {
             return Next::Gone;
         };
@@ -99,6 +99,10 @@ impl Session {
                     Next::Gone
                 }
             },
+            () = until_anew(&mut self.ports.endpoint, waits, most_silent) => {
+                self.dialed_anew();
+                Next::Gone
+            }
             () = stop => Next::Deadline,
             _ = self.interrupt.changed() => Next::Interrupted,
         };
@@ -122,10 +126,11 @@ impl Session {
         }
     }
 
-    fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
+    pub(super) fn frame(&mut self, at: Option<&Arc<str>>, frame: Frame) -> Next {
         // What the device asked by HTTP before it answered comes first, whichever of the two is
         // looked at first.
         self.drain_http();
+        self.connection.unheard = None;
         self.received.bytes += frame.len();
         if self.received.bytes > MAX_BYTES_PER_CASE {
             self.limit("MAX_BYTES_PER_CASE", MAX_BYTES_PER_CASE);
@@ -444,131 +449,7 @@ impl Session {
         }
     }
 
-    /// The harness drops the link.
-    pub(super) fn drop_link(&mut self, why: &str) {
-        if let Some(link) = self.connection.link.take() {
-            self.tell_masks(&link);
-            link.abort();
-            self.connection.unacknowledged = 0;
-            self.enter(
-                None,
-                What::LinkDown {
-                    by: Party::Harness,
-                    why: why.to_owned(),
-                    orderly: false,
-                    code: None,
-                    breach: None,
-                },
-            );
-        }
-    }
-
-    /// The harness says goodbye: a Close frame, which the device answers with its own (RFC 6455, section
-    /// 5.5.1). The connection is dropped in the end, whatever came.
-    pub(super) async fn close_link(&mut self, at: &Arc<str>, reason: Option<&str>) -> Exchange {
-        let Some(mut link) = self.connection.link.take() else {
-            return Exchange::Gone;
-        };
-        self.mark(at, Mark::Closing);
-        let patience = self.conversation.late_look(true).max(CLOSE_PATIENCE);
-        let until = Instant::now() + patience;
-        let mut ended = link.say_goodbye(reason).await.err();
-        let how = loop {
-            if let Some(lost) = ended {
-                break lost;
-            }
-            tokio::select! {
-                biased;
-                incoming = link.recv() => match incoming {
-                    // What was on its way already.
-                    Ok(Incoming::Frame(frame)) => {
-                        self.frame(Some(at), frame);
-                    }
-                    Ok(Incoming::Note(_)) => {}
-                    Err(lost) => ended = Some(lost),
-                },
-                output = self.target.next() => {
-                    self.output(output);
-                }
-                exchange = self.ports.http.next() => {
-                    self.requested(exchange);
-                }
-                () = tokio::time::sleep_until(until.into()) => {
-                    let waited = patience.as_secs_f64();
-                    ended = Some(LinkLost::Closed(format!("no Close frame within {waited:.1} s")));
-                }
-                _ = self.interrupt.changed() => return Exchange::Interrupted,
-            }
-        };
-        if matches!(how, LinkLost::Goodbye { .. }) {
-            link.hear_out().await;
-        }
-        self.tell_masks(&link);
-        link.abort();
-        self.connection.unacknowledged = 0;
-        let down = What::LinkDown {
-            by: Party::Harness,
-            why: "the server has closed it with a Close frame".to_owned(),
-            orderly: false,
-            code: None,
-            breach: None,
-        };
-        self.enter(None, down);
-        let (answered, code) = match &how {
-            LinkLost::Goodbye { code, .. } => (true, *code),
-            _ => (false, None),
-        };
-        let how = how.to_string();
-        self.mark(at, Mark::Closed { answered, how, code });
-        Exchange::Settled
-    }
-
-    /// Tells how the frames of a connection that ends were masked, and whether any came too late.
-    fn tell_masks(&mut self, link: &Link) {
-        let masks = link.masks();
-        if masks.frames > 0 {
-            let key = masks.same.map(|key| to_hex(&key));
-            let mark = Mark::Masks { frames: masks.frames, key, step: masks.step() };
-            self.enter(None, What::Mark { mark });
-        }
-        if let Some(frame) = link.behind_close() {
-            self.enter(None, What::Mark { mark: Mark::BehindClose { frame: frame.to_owned() } });
-        }
-    }
-
-    pub(super) fn lost(&mut self, lost: LinkLost) {
-        if let Some(link) = self.connection.link.take() {
-            self.tell_masks(&link);
-        }
-        self.connection.unacknowledged = 0;
-        let why = lost.to_string();
-        let (orderly, code) = match lost {
-            LinkLost::Goodbye { code, .. } => (true, code),
-            _ => (false, None),
-        };
-        let (by, breach) = match lost {
-            // Nobody who reads: the device ended the conversation.
-            LinkLost::Closed(_) | LinkLost::Goodbye { .. } | LinkLost::Stalled => {
-                (Party::Device, None)
-            }
-            LinkLost::TooLong { .. } => {
-                self.limit("MAX_MESSAGE_BYTES", MAX_MESSAGE_BYTES);
-                (Party::Harness, None)
-            }
-            LinkLost::SecondConnect => (Party::Device, Some(Breach::SecondConnect)),
-            LinkLost::Protocol { .. } => (Party::Device, Some(Breach::Malformed)),
-            LinkLost::KeepAlive { .. } => (Party::Device, Some(Breach::KeepAlive)),
-            LinkLost::Broker(_) => (Party::Bench, None),
-        };
-        let lost = (by == Party::Bench).then(|| why.clone());
-        self.enter(None, What::LinkDown { by, why, orderly, code, breach });
-        if let Some(why) = lost {
-            // What the device has answered meanwhile is lost with it.
-            self.output(TargetOutput::Lost { why, by_reset: false });
-        }
-    }
-
-    fn limit(&mut self, name: &str, value: usize) {
+    pub(super) fn limit(&mut self, name: &str, value: usize) {
         self.enter(
             None,
             What::Mark { mark: Mark::Limit { name: name.to_owned(), value: value as u64 } },

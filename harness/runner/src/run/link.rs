@@ -350,6 +350,7 @@ impl Session {
         self.connection.keep_alive = keep_alive.filter(|seconds| *seconds > 0);
         let ping = link.first_ping().map(|data| Frame::Ping(data.to_vec()));
         self.connection.link = Some(link);
+        self.connection.unheard = Some(Instant::now());
         self.enter(Some(at), what);
         if let Some(frame) = ping {
             self.enter(None, What::Sent { role: Role::Probe, frame });

@@ -35,6 +35,7 @@ mod link;
 mod locked;
 mod log;
 mod open;
+mod parting;
 mod property_run;
 mod rate;
 mod recorder;
@@ -183,7 +184,11 @@ async fn carry_out(
             let kept = kept.as_deref_mut();
             let end = dut_run::run(plan, *transport, reporters, interrupt.clone(), kept).await;
             if let Some(limit) = plan.limit.as_ref().filter(|_| end.stopped) {
-                driver.end.stopped = Some(limit.told());
+                let taken_back = match end.taken_back {
+                    true => " (of which late answers have taken some back since)",
+                    false => "",
+                };
+                driver.end.stopped = Some(limit.told() + taken_back);
             }
             driver.dut_run(&plan.dut.name, transport.name(), end);
         }

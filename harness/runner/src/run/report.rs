@@ -335,6 +335,11 @@ impl CaseReports {
         self.cases[first..].iter()
     }
 
+    /// How many cases are held against the run, as it stands.
+    pub(super) fn red(&self) -> usize {
+        self.cases.iter().filter(|case| case.is_red()).count()
+    }
+
     /// All reports.
     pub fn into_cases(self) -> Vec<CaseReport> {
         self.cases

@@ -271,6 +271,7 @@ impl Session {
         };
         // A frame that did not go out whole was still meant to: the loss is the next entry.
         let (seq, _) = self.enter(Some(at), What::Sent { role, frame });
+        self.connection.unheard = Some(Instant::now());
         self.note_id(role);
         if let Err(lost) = sent {
             self.lost(lost);

@@ -69,6 +69,8 @@ pub(super) struct Connection {
     pub(super) keep_alive: Option<u16>,
     /// Requests of this link without an answer, by their place in the transcript.
     pub(super) given_up: HashMap<u64, GivenUp>,
+    /// Since when something was sent on this link, or since it is there, and nothing has come.
+    pub(super) unheard: Option<Instant>,
     /// When a picture was last answered with a status.
     pub(super) explained: Option<Instant>,
     /// Messages of this link whose acknowledgement has not come yet.
@@ -264,6 +266,8 @@ pub(super) struct Silence {
     pub(super) why: &'static str,
     /// How many silent cases were tried once more.
     pub(super) confirmed: usize,
+    /// Why nobody knows what the device is able to do, if nobody does.
+    pub(super) unknown: Option<&'static str>,
 }
 
 impl Default for Silence {
@@ -272,6 +276,7 @@ impl Default for Silence {
             dead: 0,
             why: "the device could not be reached in three cases in a row",
             confirmed: 0,
+            unknown: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
@@ -43,6 +44,10 @@ pub(crate) enum Way {
     SameCursor,
     /// Two connections at the same time.
     Twice,
+    /// A connection hangs in the midst of a list, and stays open; it dials again.
+    Hangs,
+    /// Its answer to the second list comes late.
+    Late,
     /// Each hello comes twice.
     HelloTwice,
     /// It answers, and closes after each answer.
@@ -65,6 +70,13 @@ pub(crate) enum Way {
     /// Messages of its own types stand around each answer.
     Talks,
 }
+
+/// How late is late, and what nothing waits for.
+const LATE: Duration = Duration::from_millis(1200);
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// How many lists a connection that hangs has answered before.
+const HANGS_AT: usize = 4;
 
 /// A device that plays; it ends when this is dropped.
 #[derive(Debug)]
@@ -175,15 +187,22 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
     let mut session = String::new();
     let mut answered = 0;
     let mut replies = 0;
+    // What comes late, and when.
+    let (mut held, mut held_until) = (None, Instant::now() + NEVER);
     // What came while the device waited for what it had asked for.
     let mut early = VecDeque::new();
     loop {
         let kept = if replies < 2 { None } else { early.pop_front() };
         let message = match kept {
             Some(message) => message,
-            None => match socket.next().await {
-                Some(message) => message?,
-                None => break,
+            None => match timeout_at(held_until, socket.next()).await {
+                Ok(Some(message)) => message?,
+                Ok(None) => break,
+                Err(_) => {
+                    held_until += NEVER;
+                    socket.send(held.take().unwrap()).await?;
+                    continue;
+                }
             },
         };
         let Message::Text(text) = message.clone() else {
@@ -223,6 +242,17 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
         if way == Way::StopsReading && answered == 8 {
             return std::future::pending().await;
         }
+        if way == Way::Hangs
+            && payload["method"] == "tools/list"
+            && pages.load(Ordering::Relaxed) == HANGS_AT
+        {
+            pages.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let _open = socket;
+                std::future::pending::<()>().await;
+            });
+            return Ok(());
+        }
         answered += 1;
         let mut answer = json!({"jsonrpc": "2.0", "id": payload["id"]});
         match result(way, payload["method"].as_str().unwrap(), pages) {
@@ -243,6 +273,13 @@ async fn connection(way: Way, url: &str, pages: &AtomicUsize) -> Result<(), Erro
             }
             _ => Message::text(envelope),
         };
+        if way == Way::Late
+            && payload["method"] == "tools/list"
+            && pages.load(Ordering::Relaxed) == 2
+        {
+            (held, held_until) = (Some(sent), Instant::now() + LATE);
+            continue;
+        }
         if way == Way::Talks {
             own_messages(&mut socket, &session).await?;
         }
