@@ -5,20 +5,46 @@ use std::fmt::Write as _;
 
 use mcp_hil_core::catalogue::{Level, Requirement, RuleSet};
 use mcp_hil_core::problem::nearest;
+use mcp_hil_core::transcript::{BRING_UP, CLOSE};
 use mcp_hil_generate::PROPERTIES;
+use mcp_hil_judge::compare::SAME_ANSWERS;
 
 use mcp_hil_args::{ExplainArgs, ListArgs};
 use mcp_hil_gateway::suite;
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::names::GATEWAY;
+use mcp_hil_record::text::layout::hanging;
 use mcp_hil_runner::suite::Suite;
 
-/// The text of `mcp-hil list`.
+/// The cases that no file holds: name, title, and what happens in them.
+const AROUND: [(&str, &str, &str); 3] = [
+    (
+        BRING_UP,
+        "The device connects and answers",
+        "The device is started and waited for; its hello, initialize, tools and status are read. That shows which\n\
+         cases apply, and which tools they call. It begins every run over each transport, and is judged by the\n\
+         checks on every transcript.",
+    ),
+    (
+        CLOSE,
+        "No late answers arrive, and settings are restored",
+        "The settings that the run has changed are put back, and answers that come late are waited for. It ends\n\
+         every run over each transport, and is judged by the checks on every transcript.",
+    ),
+    (
+        SAME_ANSWERS,
+        "The same request gets the same answer over both transports",
+        "What was recorded over WebSocket and over MQTT is compared; nothing is sent for it. It ends every run\n\
+         over both transports.\n\nRun it alone: mcp-hil run --transport both --only transport/same-answers",
+    ),
+];
+
+/// The text of `mcp-hil list`, with lines of at most `width` columns.
 ///
 /// # Errors
 ///
 /// A mistake in a scenario folder, or a prefix that nothing begins with.
-pub fn list(args: &ListArgs) -> Result<String, UserError> {
+pub fn list(args: &ListArgs, width: Option<usize>) -> Result<String, UserError> {
     let suite = Suite::load(&args.rules, args.scenarios.as_deref())?;
     let mut text = String::new();
     if args.requirements {
@@ -55,7 +81,12 @@ pub fn list(args: &ListArgs) -> Result<String, UserError> {
             "`mcp-hil list` shows all cases, `mcp-hil list --requirements` all requirements",
         ));
     }
-    Ok(text)
+    // What stands in the columns before the sentence.
+    let indent = if args.requirements { 42 } else { 35 };
+    Ok(match width {
+        Some(width) => text.lines().map(|line| hanging(line, width, indent) + "\n").collect(),
+        None => text,
+    })
 }
 
 /// The text of `mcp-hil explain`.
@@ -99,6 +130,9 @@ pub fn explain(args: &ExplainArgs) -> Result<String, UserError> {
         );
         return Ok(text);
     }
+    if let Some((id, title, what)) = AROUND.iter().find(|(id, ..)| *id == args.id) {
+        return Ok(format!("{id}\n  {title}\n\n{what}\n"));
+    }
     let table = suite::table();
     let rows = || table.rows.iter().map(|row| (suite::case_id(&row.name), row));
     if let Some((id, row)) = rows().find(|(id, _)| *id == args.id) {
@@ -126,6 +160,8 @@ pub fn explain(args: &ExplainArgs) -> Result<String, UserError> {
     let hint = match nearest(
         &args.id,
         ids.chain(suite.cases.iter().map(|case| &*case.id))
+            .chain(PROPERTIES.iter().map(|property| property.id))
+            .chain(AROUND.iter().map(|(id, ..)| *id))
             .chain(row_ids.iter().map(String::as_str)),
     ) {
         Some(near) => format!("did you mean `{near}`?"),

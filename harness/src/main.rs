@@ -25,6 +25,7 @@ use mcp_hil_record::Reporters;
 use mcp_hil_record::error::UserError;
 use mcp_hil_record::exit;
 use mcp_hil_record::read::read_record;
+use mcp_hil_record::text::layout::hanging;
 use mcp_hil_report::merge::Merge;
 use mcp_hil_report::{
     self, Annotations, Progress, Sources, StepSummary, Style, Terminal, Workspace, html, junit,
@@ -38,6 +39,9 @@ use mcp_hil_runner::soak::{self, Soak};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
 
 /// The command that is the reference device.
 const NATIVE: &str = "native";
@@ -55,7 +59,7 @@ fn main() -> ExitCode {
     let mut matches = match with_profile(program.clone()) {
         Ok(matches) => matches,
         Err(refusal) => {
-            mcp_hil_core::notice!("mcp-hil: {refusal}");
+            tell(&refusal);
             return ExitCode::from(refusal.exit);
         }
     };
@@ -73,7 +77,7 @@ fn main() -> ExitCode {
         Command::Soak(args) => soak(&args),
         Command::Replay(args) => replay(&args),
         Command::Gateway(args) => run_gateway(&args),
-        Command::List(args) => explain::list(&args).map(print),
+        Command::List(args) => explain::list(&args, list_width()).map(print),
         Command::Explain(args) => explain::explain(&args).map(print),
         Command::Diff(args) => diff::diff(&args).map(|(text, exit)| {
             print(text);
@@ -109,9 +113,26 @@ fn main() -> ExitCode {
         Command::SelfTest(args) => test_harness(&args),
     };
     ExitCode::from(done.unwrap_or_else(|refusal| {
-        mcp_hil_core::notice!("mcp-hil: {refusal}");
+        tell(&refusal);
         refusal.exit
     }))
+}
+
+/// Tells an error, on a terminal with lines that fit.
+fn tell(refusal: &UserError) {
+    let text = format!("mcp-hil: {refusal}");
+    match std::io::stderr().is_terminal() {
+        true => {
+            let lines: Vec<String> = text.lines().map(|line| hanging(line, WIDTH, 0)).collect();
+            mcp_hil_core::notice!("{}", lines.join("\n"));
+        }
+        false => mcp_hil_core::notice!("{text}"),
+    }
+}
+
+/// How long the lines of a list may be: as long as they are where a program reads them.
+fn list_width() -> Option<usize> {
+    std::io::stdout().is_terminal().then_some(WIDTH)
 }
 
 /// What is typed, and what the file of profiles adds to it.
@@ -365,7 +386,8 @@ fn reporters(
                     Color::Never => false,
                     Color::Auto => terminal && !is_dumb && std::env::var_os("NO_COLOR").is_none(),
                 },
-                width: 80,
+                width: WIDTH,
+                wraps: terminal,
                 verbose: output.verbose,
                 quiet: output.quiet,
                 catalogue: catalogue.clone(),
@@ -377,7 +399,7 @@ fn reporters(
                 && std::env::var_os("CI").is_none();
             let mut report = Terminal::new(std::io::stdout(), std::io::stderr(), style);
             if live {
-                report = report.live(Progress::new(std::io::stderr(), 80, color));
+                report = report.live(Progress::new(std::io::stderr(), WIDTH, color));
             }
             reporters.add("standard output", report)
         }

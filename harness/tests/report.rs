@@ -59,6 +59,22 @@ fn colour_adds_nothing_but_colour() {
     insta::assert_snapshot!("colours", colourful.replace('\u{1b}', "ESC"));
 }
 
+/// What is to be copied, and lines of cases with long names, may be longer.
+#[test]
+fn on_a_terminal_the_lines_around_the_cases_fit() {
+    let text = shown(Style { wraps: true, ..style() }, &whole_run());
+    let is_of_run = |line: &&str| {
+        ["mcp-hil ", "Starting", " Summary"].iter().any(|word| line.starts_with(word))
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().filter(|line| is_of_run(line)).count() >= 3, "{text}");
+    for line in lines.iter().filter(|line| is_of_run(line)) {
+        assert!(line.chars().count() <= 80, "more than 80 columns: {line}");
+    }
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words(&text), words(&shown(style(), &whole_run())));
+}
+
 #[test]
 fn verbose_tells_what_was_counted_only() {
     insta::assert_snapshot!("verbose", shown(Style { verbose: true, ..style() }, &each_status()));

@@ -1,6 +1,6 @@
 //! The list of commands as people read it: by what they are for.
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 
 use super::Cli;
 
@@ -17,13 +17,27 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 /// The command line of the program, with one more command, which is not the library's.
 pub fn command(native: Command) -> Command {
-    let mut cli = Cli::command().subcommand(native);
+    let mut cli = without_empty_variables(Cli::command().subcommand(native));
     cli.build();
     let text = text(&cli);
     cli.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{text}\nOptions:\n{{options}}\n\n\
          `mcp-hil help COMMAND` describes a command."
     ))
+}
+
+/// A variable that is set and empty counts as one that is not set, as a workflow sets one for which it has no value.
+fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |argument: &Arg| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        value.is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|argument| match is_empty(&argument) {
+            true => argument.env(None::<&'static str>),
+            false => argument,
+        })
+        .mut_subcommands(without_empty_variables)
 }
 
 fn text(cli: &Command) -> String {

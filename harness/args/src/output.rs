@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 /// How to report.
@@ -9,11 +10,11 @@ use clap::{Args, ValueEnum};
 #[command(next_help_heading = "Reports")]
 pub struct OutputArgs {
     /// Also write JUnit to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file())]
     pub junit: Option<PathBuf>,
 
     /// Also write the HTML page to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file())]
     pub html: Option<PathBuf>,
 
     /// The folder of the run with which the page compares this one [default: the newest earlier run of
@@ -22,7 +23,7 @@ pub struct OutputArgs {
     pub compare: Option<PathBuf>,
 
     /// Write the summary in Markdown to this file; on GitHub it is also added to the job summary
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file())]
     pub summary: Option<PathBuf>,
 
     /// What to print on standard output: text for people, or events as JSON, one per line
@@ -40,6 +41,16 @@ pub struct OutputArgs {
     /// When to use colour
     #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+}
+
+/// The path of a file. What other programs take for standard output would make a file named `-`.
+fn file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err(
+            "expected a file; standard output, which has the report for people, is `/dev/stdout`",
+        ),
+        false => Ok(path),
+    })
 }
 
 /// What to print.

@@ -4,6 +4,7 @@ pub mod backtrace;
 pub mod bridge;
 pub mod dut;
 pub mod duts;
+pub mod environment;
 pub mod firmware;
 pub mod flash;
 pub mod host;

@@ -7,7 +7,8 @@ mod seen;
 use std::ops::Range;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use crate::catalogue::{RequirementId, is_liveness};
@@ -44,7 +45,7 @@ pub struct Known {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Last day on which the entry counts, as `YYYY-MM-DD`; absent means for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "day", skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))]
     pub expires: Option<String>,
     /// Versions of the firmware for which the entry counts; absent means all.
@@ -77,6 +78,18 @@ pub struct Failing<'a> {
     pub transport: Option<Transport>,
     /// The version that the device told.
     pub firmware: Option<&'a str>,
+}
+
+/// A day as a text, or as the date that TOML has for it.
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::String(text) => Ok(Some(text)),
+        toml::Value::Datetime(date) => Ok(Some(date.to_string())),
+        other => {
+            let what = format!("invalid type: {}, expected a date, YYYY-MM-DD", other.type_str());
+            Err(D::Error::custom(what))
+        }
+    }
 }
 
 fn is_false(value: &bool) -> bool {
@@ -395,6 +408,20 @@ reason = "ids are C ints"
         assert_eq!(covering(None), None, "a comparison stands on both");
         let name = baseline.known[0].name();
         assert_eq!(name, "errors/unknown-method:errors.code-integer over mqtt");
+    }
+
+    #[test]
+    fn a_day_may_be_a_date_of_toml() {
+        let text = FILE.replace("\"2027-01-31\"", "2027-01-31");
+        let baseline = Baseline::load("b.toml", &text).unwrap();
+        assert_eq!(baseline.known[0].expires.as_deref(), Some("2027-01-31"));
+        let load = |day: &str| {
+            let text = FILE.replace("\"2027-01-31\"", day);
+            Baseline::load("b.toml", &text).unwrap_err().to_string()
+        };
+        assert!(load("2027-01-31T10:00:00").contains("YYYY-MM-DD"));
+        assert!(load("20270131").contains("expected a date, YYYY-MM-DD"), "{}", load("20270131"));
+        assert!(load("20270131").starts_with("b.toml:6"), "{}", load("20270131"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Scenarios are selected by capability, never by the name of a device or board.
 
+mod lacking;
 mod permission;
 mod told;
 mod untouched;
@@ -16,6 +17,7 @@ use crate::bounds::{bounds, lengths, takes_each_alone};
 use crate::samples::{is_plain, samples};
 use crate::wire::as_integer;
 
+pub use lacking::lacking;
 pub use permission::{
     HARMLESS, Permission, Trust, family, is_harmless, is_restart, is_setting, only_reads,
 };

@@ -45,8 +45,9 @@ impl Problem {
         {
             let word = |text: &str| text.trim().trim_matches('`').to_owned();
             let unknown = word(unknown.rsplit(' ').next().unwrap_or(unknown));
-            let known: Vec<String> =
-                known.trim_start_matches("one of ").split([',', ' ']).map(word).collect();
+            let known = known.trim_start_matches("one of ").split([',', ' ']).map(word);
+            // "expected `a` or `b`"
+            let known: Vec<String> = known.filter(|word| word != "or").collect();
             self.hint = nearest(&unknown, known.iter().map(String::as_str))
                 .map(|near| format!("did you mean `{near}`?"));
         }
@@ -71,8 +72,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The known word that is nearest to `word`, when it is near enough to be a typo of it.
+/// The known word that is nearest to `word`, when it is near enough to be a typo of it. A word that is known is none, for
+/// whatever reason it was refused.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
+    if known.contains(&word) {
+        return None;
+    }
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
@@ -86,4 +92,19 @@ fn position(text: &str, offset: usize) -> (u64, u64) {
     let line = before.matches('\n').count() as u64 + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() as u64 + 1;
     (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_refused_is_not_suggested() {
+        assert_eq!(nearest("natve", ["native", "wait"]), Some("native"));
+        assert_eq!(nearest("native", ["native", "wait"]), None);
+        let hint = |what: &str| Problem::at("a.toml", 1, 1, what).with_typo_hint().hint;
+        let told = hint("unknown variant `os`, expected `os2` or `mac`");
+        assert_eq!(told.as_deref(), Some("did you mean `os2`?"));
+        assert_eq!(hint("unknown variant `ore`, expected `xyz` or `mac`"), None);
+    }
 }

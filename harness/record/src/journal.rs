@@ -73,9 +73,27 @@ impl Unfinished {
         };
         let bytes = fs::read(&path).map_err(|error| refuse(error.to_string()))?;
         let (mut recorder, mut running) = (Recorder::default(), None);
-        for (at, line) in whole_lines(&bytes).iter().enumerate() {
-            let event: Event = serde_json::from_slice(line)
-                .map_err(|error| refuse(format!("line {}: {error}", at + 1)))?;
+        let lines = whole_lines(&bytes);
+        if lines.is_empty() {
+            return Err(UserError::usage(
+                format!(
+                    "`{}` has no whole line: the run was killed, or its disk was full, before it began",
+                    path.display()
+                ),
+                "there is nothing to judge again; free some space and run it once more",
+            ));
+        }
+        let (mut damaged, number) = (0, lines.len());
+        for (at, line) in lines.into_iter().enumerate() {
+            let event: Event = match serde_json::from_slice(line) {
+                Ok(event) => event,
+                // Without the first one nobody knows of what run the others are.
+                Err(error) if at == 0 => return Err(refuse(format!("line 1: {error}"))),
+                Err(_) => {
+                    damaged += 1;
+                    continue;
+                }
+            };
             match &event {
                 Event::RunStarted(run) if run.schema != SCHEMA => {
                     return Err(refuse(format!("schema {}: expected {SCHEMA}", run.schema)));
@@ -87,7 +105,13 @@ impl Unfinished {
             recorder.take(&event);
         }
         match recorder.record() {
-            Some(record) => Ok(Some(Self { record: record.clone(), why: why(record, running) })),
+            Some(record) => {
+                let mut why = why(record, running);
+                if damaged > 0 {
+                    why += &format!("; {damaged} of {number} lines of `{JOURNAL}` are damaged");
+                }
+                Ok(Some(Self { record: record.clone(), why }))
+            }
             None => Err(refuse("its process was killed before anything ran".to_owned())),
         }
     }
@@ -108,7 +132,7 @@ fn why(record: &Record, running: Option<String>) -> String {
     };
     let missing = planned.saturating_sub(judged);
     format!(
-        "the run has no end: its process was killed{during}, or still runs; {} of {} were judged, {} \
+        "the run has no end: its process was killed{during}, its disk was full, or it still runs; {} of {} were judged, {} \
          {} missing, and so is what comes after the last one",
         judged,
         count(planned.max(judged), "case"),
@@ -154,6 +178,24 @@ mod tests {
         for told in ["during the case `a/b`", "1 of 3 cases were judged, 2 are missing"] {
             assert!(unfinished.why.contains(told), "{}", unfinished.why);
         }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_a_full_disk_has_damaged_is_left_out_and_told() {
+        let folder = written("full", &begun());
+        let path = folder.join(JOURNAL);
+        let whole = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        let cut = format!("{}\n{}\n{}\n", lines[0], &lines[1][..20], lines[2]);
+        fs::write(&path, cut).unwrap();
+        let unfinished = Unfinished::read(&folder).unwrap().expect("it has not ended");
+        assert_eq!(unfinished.record.cases.len(), 1);
+        let told = "1 of 3 lines of `unfinished.jsonl` are damaged";
+        assert!(unfinished.why.ends_with(told), "{}", unfinished.why);
+        fs::write(&path, &lines[0][..20]).unwrap();
+        let refusal = Unfinished::read(&folder).unwrap_err().to_string();
+        assert!(refusal.contains("has no whole line"), "{refusal}");
         fs::remove_dir_all(folder).unwrap();
     }
 

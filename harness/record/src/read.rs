@@ -1,6 +1,6 @@
 //! What a run has left in its folder, read back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcp_hil_core::catalogue::Catalogue;
@@ -91,7 +91,7 @@ pub fn check_transcripts(record: &Record, run: &Path) -> Result<(), UserError> {
 pub enum Extent {
     /// All of it.
     Whole,
-    /// Its last entry may have no end: the process that wrote it was killed.
+    /// Entries may have no end, or be missing: the process that wrote it was killed, or its disk was full.
     MayBeCut,
 }
 
@@ -108,6 +108,8 @@ pub struct Recorded {
     pub entries: Vec<Entry>,
     /// The inputs that were generated, by the place of the mark that holds them.
     pub inputs: BTreeMap<u64, Case>,
+    /// The cases of which entries are missing: what they came to cannot be judged again.
+    pub cut: BTreeSet<String>,
 }
 
 impl Recorded {
@@ -135,9 +137,9 @@ impl Recorded {
         let lane = run.join(&dut.transport);
         let folder = if several { lane } else { run.to_owned() }.join("transcripts");
         // A run that ended before its second transport has no folder for that.
-        let entries = match folder.exists() {
+        let (entries, cut) = match folder.exists() {
             true => read_transcripts(&folder, extent)?,
-            false => Vec::new(),
+            false => (Vec::new(), BTreeSet::new()),
         };
         Ok(Self {
             dut: dut.name.clone(),
@@ -145,6 +147,7 @@ impl Recorded {
             transport: dut.transport.clone(),
             entries,
             inputs: BTreeMap::new(),
+            cut,
         })
     }
 
@@ -177,8 +180,11 @@ impl Recorded {
     }
 }
 
-/// Reads all transcripts of a run, in the order of what happened.
-fn read_transcripts(folder: &Path, extent: Extent) -> Result<Vec<Entry>, UserError> {
+/// Reads all transcripts of a run, in the order of what happened; with the cases of which some are missing.
+fn read_transcripts(
+    folder: &Path,
+    extent: Extent,
+) -> Result<(Vec<Entry>, BTreeSet<String>), UserError> {
     let refuse = |path: &Path, why: String| {
         UserError::usage(
             format!("cannot read `{}`: {why}", path.display()),
@@ -186,19 +192,39 @@ fn read_transcripts(folder: &Path, extent: Extent) -> Result<Vec<Entry>, UserErr
         )
     };
     let files = std::fs::read_dir(folder).map_err(|error| refuse(folder, error.to_string()))?;
-    let mut entries = Vec::new();
+    let (mut entries, mut cut) = (Vec::new(), BTreeSet::new());
     for file in files {
         let path = file.map_err(|error| refuse(folder, error.to_string()))?.path();
         let bytes = std::fs::read(&path).map_err(|error| refuse(&path, error.to_string()))?;
-        let bytes = match extent {
-            Extent::Whole => bytes,
-            Extent::MayBeCut => whole_lines(&bytes).join(&b'\n'),
-        };
-        let text = String::from_utf8(bytes).map_err(|error| refuse(&path, error.to_string()))?;
-        let read = read_jsonl(&text)
-            .map_err(|(line, why)| refuse(&path, format!("line {line} is not an entry: {why}")))?;
-        entries.extend(read);
+        match extent {
+            Extent::Whole => {
+                let text =
+                    String::from_utf8(bytes).map_err(|error| refuse(&path, error.to_string()))?;
+                entries.extend(read_jsonl(&text).map_err(|(line, why)| {
+                    refuse(&path, format!("line {line} is not an entry: {why}"))
+                })?);
+            }
+            Extent::MayBeCut => {
+                // What comes behind a damaged line may be whole.
+                let whole = whole_lines(&bytes)
+                    .into_iter()
+                    .filter_map(|line| read_jsonl(std::str::from_utf8(line).ok()?).ok());
+                entries.extend(whole.flatten());
+                if bytes.last().is_some_and(|last| *last != b'\n') {
+                    cut.extend(entries.last().map(|entry: &Entry| entry.case.to_string()));
+                }
+            }
+        }
     }
     entries.sort_by_key(|entry| entry.seq);
-    Ok(entries)
+    if extent == Extent::MayBeCut {
+        cut.extend(with_gaps(&entries));
+    }
+    Ok((entries, cut))
+}
+
+/// The cases beside a gap in the numbers of entries: what is missing there may be theirs.
+fn with_gaps(entries: &[Entry]) -> BTreeSet<String> {
+    let gaps = entries.windows(2).filter(|pair| pair[0].seq + 1 != pair[1].seq);
+    gaps.flatten().map(|entry| entry.case.to_string()).collect()
 }

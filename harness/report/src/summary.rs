@@ -106,7 +106,7 @@ pub(crate) fn put(page: &mut Page, summary: &Summary, beside: &Beside<'_>) {
         0 => YELLOW,
         _ => RED,
     };
-    page.status("Summary", colour, &seconds(summary.took_us), &counts(summary));
+    page.long_status("Summary", colour, &seconds(summary.took_us), &counts(summary));
 
     if summary.warnings > 0 || !warnings.is_empty() {
         page.row("warnings", &warning_list(summary, warnings));

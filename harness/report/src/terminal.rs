@@ -19,7 +19,9 @@ use mcp_hil_record::cause::Cause;
 use mcp_hil_record::event::{CaseReport, DutInfo, DutReady, Event, RunStarted};
 use mcp_hil_record::text::clean;
 use mcp_hil_record::text::layout::few;
-use mcp_hil_record::text::layout::{CYAN, Page, RED, YELLOW, columns, count, pad, seconds};
+use mcp_hil_record::text::layout::{
+    CYAN, LABEL_INDENT, Page, RED, YELLOW, columns, count, pad, seconds,
+};
 
 /// Most characters of what was expected, received or sent that are printed.
 const EVIDENCE: usize = 200;
@@ -50,6 +52,8 @@ pub struct Style {
     pub color: bool,
     /// Columns that values are wrapped to.
     pub width: usize,
+    /// Whether all other lines are, too: on a terminal, and not where programs read them.
+    pub wraps: bool,
     /// Whether cases that do not apply, and warnings, are printed one by one.
     pub verbose: bool,
     /// Whether only cases that failed or showed nothing are printed, and the summary.
@@ -144,7 +148,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
         Self {
             out,
             talk,
-            page: Page::new(style.width, style.color),
+            page: Page::new(style.width, style.color).wrapping(style.wraps),
             style,
             link_width: LINK_WIDTH,
             planned: 0,
@@ -188,7 +192,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
                 transports.join(" and "),
                 of_one[0].fidelity
             );
-            self.page.line(&clean::visible(&text));
+            self.page.long_line(&clean::visible(&text), LABEL_INDENT);
         }
         for dut in &run.duts {
             let link = lines::link(&dut.name, &dut.transport);
@@ -203,7 +207,7 @@ impl<O: Write + Send, T: Write + Send> Terminal<O, T> {
             run.seed,
         );
         let word = self.page.paint(CYAN, "Starting");
-        self.page.line(&format!("{word} {}", clean::visible(&text)));
+        self.page.long_line(&format!("{word} {}", clean::visible(&text)), LABEL_INDENT);
     }
 
     fn dut_ready(&mut self, dut: &DutReady) {

@@ -170,7 +170,7 @@ impl Suite {
             return Ok(());
         };
         let what = format!("`{}`: no case `{}`", path.display(), known.case);
-        Err(UserError::usage(what, &self.meant(&known.case)))
+        Err(UserError::usage(what, &meant(&known.case, names)))
     }
 
     /// Refuses what is to be left out, and would leave nothing out.
@@ -188,17 +188,16 @@ impl Suite {
         }
         Err(UserError::usage(
             format!("`--exclude {selector}` selects no case"),
-            &self.meant(selector),
+            &self.selector_meant(selector),
         ))
     }
 
     /// What somebody may have meant whose selector selects nothing.
-    fn meant(&self, selector: &str) -> String {
+    fn selector_meant(&self, selector: &str) -> String {
         let ids = self.cases.iter().map(|case| &*case.id);
-        match nearest(selector, ids.chain(PROPERTIES.iter().map(|known| known.id))) {
-            Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
-            None => "`mcp-hil list` shows all cases".to_owned(),
-        }
+        let properties = PROPERTIES.iter().map(|known| known.id);
+        let requirements = self.catalogue.iter().map(|requirement| &*requirement.id);
+        meant(selector, ids.chain(properties).chain(requirements))
     }
 
     /// The cases whose id is, or begins with, one of the selectors; all where there is none.
@@ -229,12 +228,20 @@ impl Suite {
             }
             if !built_in && !self.cases.iter().any(|case| selects(selector, case)) {
                 let what = format!("`--only {selector}` selects no case");
-                return Err(UserError::nothing_ran(what, &self.meant(selector)));
+                return Err(UserError::nothing_ran(what, &self.selector_meant(selector)));
             }
         }
         let wanted =
             |case: &&Case| only.is_empty() || only.iter().any(|selector| selects(selector, case));
         Ok(self.cases.iter().filter(wanted).cloned().collect())
+    }
+}
+
+/// What somebody may have meant who named what there is not.
+fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`? `mcp-hil list` shows all cases"),
+        None => "`mcp-hil list` shows all cases".to_owned(),
     }
 }
 

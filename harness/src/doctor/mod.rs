@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use ask::{ask, on_path};
 use mcp_hil_args::{DoctorArgs, Format};
+use mcp_hil_bench::environment::given;
 use mcp_hil_bench::firmware::source_tree;
 use mcp_hil_bench::setup;
 use mcp_hil_record::error::UserError;
@@ -98,7 +99,7 @@ fn look() -> Vec<Item> {
 
 fn native() -> Item {
     const NAME: &str = "native device";
-    if let Some(named) = std::env::var_os("MCP_HIL_NATIVE").map(PathBuf::from) {
+    if let Some(named) = given("MCP_HIL_NATIVE").map(PathBuf::from) {
         return match named.is_file() {
             true => Item::ok(NAME, named.display().to_string()),
             false => Item::not(
@@ -141,7 +142,7 @@ fn rust(target: &'static str, tree: Option<&Path>) -> Item {
 
 fn virt_image(tree: Option<&Path>) -> Item {
     const NAME: &str = "image for qemu";
-    if let Some(named) = std::env::var_os("MCP_HIL_QEMU_IMAGE").map(PathBuf::from) {
+    if let Some(named) = given("MCP_HIL_QEMU_IMAGE").map(PathBuf::from) {
         return match named.is_file() {
             true => Item::ok(NAME, named.display().to_string()),
             false => Item::not(
@@ -170,7 +171,7 @@ const QEMU: &str = "qemu-system-riscv32";
 
 fn qemu() -> Item {
     const NAME: &str = "qemu";
-    let named = std::env::var_os("MCP_HIL_QEMU").map(PathBuf::from);
+    let named = given("MCP_HIL_QEMU").map(PathBuf::from);
     let get = package("qemu-system-misc", "qemu-system-riscv", "qemu");
     let Some(program) = named.or_else(|| on_path(QEMU)) else {
         let what = format!("no `{QEMU}` on the PATH");
@@ -187,7 +188,7 @@ fn qemu() -> Item {
 
 fn qemu_esp() -> Item {
     const NAME: &str = "qemu-esp";
-    let named = std::env::var_os("MCP_HIL_QEMU_ESP").map(PathBuf::from);
+    let named = given("MCP_HIL_QEMU_ESP").map(PathBuf::from);
     let candidates = named.or_else(|| setup::installed(QEMU)).or_else(|| on_path(QEMU));
     let Some(program) = candidates else {
         let what = "Espressif's QEMU, which emulates the chips, is not installed";
@@ -213,7 +214,7 @@ fn wokwi() -> Vec<Item> {
         let get = "curl -L https://wokwi.com/ci/install.sh | sh";
         Item::not(NAME, State::Optional, "is not on the PATH", get)
     });
-    let is_set = std::env::var_os(WOKWI_TOKEN).is_some_and(|token| !token.is_empty());
+    let is_set = given(WOKWI_TOKEN).is_some();
     let token = match is_set {
         true => Item::ok(TOKEN, format!("{WOKWI_TOKEN} is set")),
         false => Item::not(

@@ -160,7 +160,7 @@ fn transports_of_a_device_are_joined_and_a_shard_may_be_empty() {
 
 #[rstest]
 #[case::seed("--seed 2 --cases 0 --only ids/", "different seed: expected 1, got 2")]
-#[case::arguments("--seed 1 --cases 0 --only ids/ --deadline 9", "different arguments")]
+#[case::arguments("--seed 1 --cases 0 --only ids/ --deadline 9", "different arguments: expected ")]
 #[case::selection("--seed 1 --cases 0 --only list/", "different arguments")]
 #[case::strict("--seed 1 --cases 0 --only ids/ --strict", "different `--strict`")]
 #[case::rules("--seed 1 --cases 0 --only ids/ --rules jsonrpc-2.0", "different rule sets")]
@@ -168,7 +168,10 @@ fn transports_of_a_device_are_joined_and_a_shard_may_be_empty() {
     "--seed 1 --cases 0 --only ids/ --baseline known.toml",
     "different baseline: expected none"
 )]
-#[case::scenarios("--seed 1 --cases 0 --only ids/ --scenarios own", "different selection")]
+#[case::scenarios(
+    "--seed 1 --cases 0 --only ids/ --scenarios own",
+    " cases (nothing that the other one has not), got "
+)]
 #[case::split("--seed 1 --cases 0 --only ids/ --shard 2/3", "was split into 2 shards in")]
 fn runs_that_stand_on_something_else_are_refused(#[case] args: &str, #[case] told: &str) {
     let place = Place::new();

@@ -37,6 +37,16 @@ fn one_command_starts_and_judges_the_native_device() {
     }
 }
 
+/// A folder that was copied from a CI server, perhaps.
+#[test]
+fn a_folder_in_the_place_of_the_link_is_left_and_told() {
+    let place = Place::new();
+    place.write("target/mcp-hil/latest/report.json", "of another run");
+    let done = place.hil(["run", "--dut", "native", "--only", "ids/zero"]).end().exits(0);
+    done.says(&["`target/mcp-hil/latest` is no link", "this run is in `target/mcp-hil/2"]);
+    assert_eq!(place.read("target/mcp-hil/latest/report.json"), "of another run");
+}
+
 #[test]
 fn only_what_was_selected_runs() {
     let place = Place::new();

@@ -44,7 +44,14 @@ pub(crate) fn catalogue() -> Arc<Catalogue> {
 }
 
 pub(crate) fn style() -> Style {
-    Style { color: false, width: 80, verbose: false, quiet: false, catalogue: catalogue() }
+    Style {
+        color: false,
+        width: 80,
+        wraps: false,
+        verbose: false,
+        quiet: false,
+        catalogue: catalogue(),
+    }
 }
 
 /// A writer whose text can be read while a reporter holds it.

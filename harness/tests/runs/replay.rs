@@ -159,6 +159,35 @@ fn a_damaged_record_is_named(#[case] damage: fn(&str) -> String, #[case] said: &
     done.says(&["latest/report.json", said, "hint: "]);
 }
 
+/// A full disk cuts lines off, and may take others while room is made on it. What is whole is judged, and nothing is held
+/// against a device for what was lost.
+#[test]
+fn a_run_whose_disk_was_full_is_judged_as_far_as_it_is_whole() {
+    let place = Place::new();
+    let args = ["run", "--dut", "native", "--mutant", "id-int32-saturated", "--format", "json"];
+    let done = place.hil(args.iter().chain(&["--only", "ids/", "--only", "errors/"])).end();
+    let done = done.exits(1);
+    let mut events: Vec<&str> = done.stdout.lines().collect();
+    events.pop();
+    let lost = events.iter().position(|line| line.contains("case-started")).unwrap();
+    events[lost] = &events[lost][..30];
+    place.write("target/mcp-hil/latest/unfinished.jsonl", events.join("\n") + "\n");
+    std::fs::remove_file(place.latest().join("report.json")).unwrap();
+    for (case, whole) in [("ids.zero-paths", 6), ("errors.method-not-found", 3)] {
+        let name = format!("target/mcp-hil/latest/transcripts/{case}.jsonl");
+        let text = place.read(&name);
+        let kept: String = text.split_inclusive('\n').take(whole).collect();
+        place.write(&name, kept + "{\"seq\":");
+    }
+    let again = place.hil(["replay", "target/mcp-hil/latest", "--format", "json"]).end().exits(3);
+    let verdicts = |events: &[Value]| -> BTreeMap<(String, String), Value> {
+        cases(events).into_iter().map(|(name, case)| (name, case["verdict"].clone())).collect()
+    };
+    assert_eq!(verdicts(&again.events()), verdicts(&done.events()));
+    let told = again.events().last().unwrap()["bench_error"].as_str().unwrap().to_owned();
+    assert!(told.contains("its disk was full") && told.contains("1 of "), "{told}");
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let (place, ..) = run_with("report.json");

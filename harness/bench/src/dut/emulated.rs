@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::auto::{Failed, Passed};
 use super::image::FlashImage;
 use super::{Asked, Difference, address, esp_emu, qemu_esp, wokwi};
+use crate::environment::given;
 use mcp_hil_record::error::UserError;
 
 /// What the reference device says on its console when it waits for a line `config {...}`. Other firmware
@@ -187,7 +188,7 @@ impl Emulated {
 
 /// A program: named by a variable, else found on the PATH.
 pub(super) fn program(variable: &str, name: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).or_else(|| on_path(name))
+    given(variable).map(PathBuf::from).or_else(|| on_path(name))
 }
 
 /// A program on the PATH.

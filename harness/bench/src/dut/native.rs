@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcp_hil_boards::Command;
 
 use super::Difference;
+use crate::environment::given;
 use mcp_hil_record::error::UserError;
 
 /// Names another program as the reference device, one without arguments such as `mcp-hil-native`.
@@ -37,7 +38,7 @@ impl NativeProgram {
     ///
     /// The running program is not `mcp-hil`, which cannot be found or built either.
     pub fn find() -> Result<Self, UserError> {
-        if let Some(named) = std::env::var_os(VARIABLE) {
+        if let Some(named) = given(VARIABLE) {
             return Ok(Self { path: named.into(), arguments: Vec::new() });
         }
         Ok(Self { path: crate::program::path()?, arguments: vec![COMMAND.to_owned()] })

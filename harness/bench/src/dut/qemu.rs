@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::auto::Passed;
 use super::emulated::program;
 use super::{Asked, Difference, address, target_folder};
+use crate::environment::given;
 use mcp_hil_record::error::UserError;
 
 /// The emulator, and the variable that names another one.
@@ -146,7 +147,7 @@ pub(super) fn at_hand() -> Result<(), Passed> {
         };
         return Err(Passed::new(format!("`{EMULATOR}` is not installed"), install));
     }
-    let is_built = std::env::var_os(IMAGE_VARIABLE).is_some()
+    let is_built = given(IMAGE_VARIABLE).is_some()
         || tree().is_some_and(|tree| target_folder(tree).join(BUILT).is_file());
     if is_built {
         Ok(())
@@ -162,7 +163,7 @@ fn tree() -> Option<&'static Path> {
 
 /// Finds the image: named, or built from the source tree that this program came from.
 fn image() -> Result<PathBuf, UserError> {
-    if let Some(named) = std::env::var_os(IMAGE_VARIABLE) {
+    if let Some(named) = given(IMAGE_VARIABLE) {
         let named = PathBuf::from(named);
         return if named.is_file() {
             Ok(named)

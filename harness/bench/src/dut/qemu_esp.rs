@@ -12,6 +12,7 @@ use mcp_hil_boards::{CONSOLE_PORT, Command};
 use super::auto::Passed;
 use super::emulated::{PROMPT, on_path};
 use super::image::FlashImage;
+use crate::environment::given;
 use crate::setup;
 use mcp_hil_record::error::UserError;
 
@@ -90,7 +91,7 @@ pub(super) fn at_hand() -> Result<(), Passed> {
     if is_here {
         return Ok(());
     }
-    match std::env::var_os(VARIABLE).map(PathBuf::from) {
+    match given(VARIABLE).map(PathBuf::from) {
         None => Err(Passed::new("Espressif's QEMU is not installed", SETUP)),
         Some(named) => {
             let what = match named.is_file() {
@@ -126,7 +127,7 @@ impl QemuEsp {
         }
         let program = candidates(name).into_iter().find(|program| knows(program, chip));
         let program = program.ok_or_else(|| {
-            let what = match std::env::var_os(VARIABLE) {
+            let what = match given(VARIABLE) {
                 Some(named) => format!(
                     "`{VARIABLE}`: `{}` does not list the machine `{chip}` with `-M help`",
                     PathBuf::from(named).display()
@@ -142,7 +143,7 @@ impl QemuEsp {
                  MCP_HIL_QEMU_ESP_BIOS the folder of its ROMs",
             )
         })?;
-        Ok(Self { program, roms: std::env::var_os(ROM_VARIABLE).map(PathBuf::from) })
+        Ok(Self { program, roms: given(ROM_VARIABLE).map(PathBuf::from) })
     }
 
     /// The command that boots a copy of the image: what the device writes to its flash stays over a
@@ -221,7 +222,7 @@ fn board(chip: &str) -> Board {
 /// The programs that may be the one of this name: named by the variable (or beside that, as releases
 /// have both), else brought in by `mcp-hil setup`, else on the PATH.
 fn candidates(name: &str) -> Vec<PathBuf> {
-    match std::env::var_os(VARIABLE).map(PathBuf::from) {
+    match given(VARIABLE).map(PathBuf::from) {
         Some(named) => {
             let beside = named.with_file_name(name);
             vec![named, beside]

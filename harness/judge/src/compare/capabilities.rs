@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use mcp_hil_core::capability::LINGER;
+use mcp_hil_core::capability::{self, LINGER};
 use serde::{Deserialize, Serialize};
 
 /// Read off the device's own tools and answers, at the start of any run.
@@ -137,6 +137,15 @@ pub fn lacking(capability: &str) -> String {
     if capability == LINGER {
         return "not tried: this run does not linger (`--linger`)".to_owned();
     }
+    let named = not_there(capability);
+    match capability::lacking(capability) {
+        Some(words) => format!("{named}: {words}"),
+        None => named,
+    }
+}
+
+/// The beginning of that: programs before this one said no more.
+pub fn not_there(capability: &str) -> String {
     format!("the device has no `{capability}`")
 }
 

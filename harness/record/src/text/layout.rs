@@ -3,13 +3,16 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Column at which labels begin.
-const LABEL_INDENT: usize = 4;
+pub const LABEL_INDENT: usize = 4;
 
 /// Width of the column of labels: the longest is `requirement`.
 const LABEL_WIDTH: usize = 13;
 
 /// Fewest columns that values get, however narrow the terminal is.
 const MIN_VALUE_WIDTH: usize = 30;
+
+/// Columns of a status word, the brackets of the time behind it, and the spaces between them.
+const STATUS_WIDTH: usize = 12;
 
 /// A colour, as the digits of its escape sequence.
 pub type Colour = &'static str;
@@ -33,12 +36,20 @@ pub struct Page {
     text: String,
     width: usize,
     colour: bool,
+    /// Whether no line is longer than that but one that is to be copied.
+    wraps: bool,
 }
 
 impl Page {
     /// An empty page of so many columns, in colours or without.
     pub fn new(width: usize, colour: bool) -> Self {
-        Self { text: String::new(), width, colour }
+        Self { text: String::new(), width, colour, wraps: false }
+    }
+
+    /// The same page, which wraps each line that does not fit, if it is for a terminal.
+    #[must_use]
+    pub fn wrapping(self, wraps: bool) -> Self {
+        Self { wraps, ..self }
     }
 
     /// Takes what was put on the page so far.
@@ -56,6 +67,27 @@ impl Page {
     pub fn status(&mut self, word: &str, colour: Colour, bracket: &str, rest: &str) {
         let word = self.paint(colour, &format!("{word:>8}"));
         self.line(&format!("{word} [{bracket}] {rest}"));
+    }
+
+    /// Puts down a line; on a page that wraps, what does not fit stands below it, behind so many spaces.
+    pub fn long_line(&mut self, line: &str, indent: usize) {
+        match self.wraps {
+            true => self.line(&hanging(line, self.width, indent)),
+            false => self.line(line),
+        }
+    }
+
+    /// Puts down a line as [`status`](Self::status) does; on a page that wraps, what does not fit stands below.
+    pub fn long_status(&mut self, word: &str, colour: Colour, bracket: &str, rest: &str) {
+        let taken = STATUS_WIDTH + columns(bracket);
+        let room = self.width.saturating_sub(taken).max(MIN_VALUE_WIDTH);
+        match self.wraps {
+            true => {
+                let below = format!("\n{:taken$}", "");
+                self.status(word, colour, bracket, &wrap(rest, room).join(&below));
+            }
+            false => self.status(word, colour, bracket, rest),
+        }
     }
 
     /// Puts down a labelled value, wrapped below itself.
@@ -155,6 +187,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A line of at most `width` columns, and below it what does not fit, behind `indent` spaces; what stands in the first
+/// `indent` columns is never wrapped.
+pub fn hanging(line: &str, width: usize, indent: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let at = line.char_indices().nth(indent).map_or(line.len(), |(at, _)| at);
+    let (head, rest) = line.split_at(at);
+    let parts = wrap(rest, width.saturating_sub(indent).max(MIN_VALUE_WIDTH));
+    format!("{head}{}", parts.join(&format!("\n{:indent$}", "")))
+}
+
 /// A time in the unit that suits it: `50 µs`, `1.2 ms`, `3 s`.
 pub fn time(micros: u64) -> String {
     let (unit, size) = match micros {
@@ -182,6 +226,15 @@ pub fn few(items: &[String], most: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_does_not_fit_stands_below_behind_spaces() {
+        let line = format!("{:<10}{}", "a/b", "word ".repeat(9).trim_end());
+        let told = hanging(&line, 40, 10);
+        let below = format!("{:10}word word word", "");
+        assert_eq!(told, format!("a/b       {}\n{below}", "word ".repeat(6).trim_end()));
+        assert_eq!(hanging("short", 40, 10), "short");
+    }
 
     #[test]
     fn lines_break_at_spaces_and_commas() {

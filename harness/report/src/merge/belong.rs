@@ -11,7 +11,11 @@ use mcp_hil_record::error::UserError;
 use mcp_hil_record::names::BOTH;
 use mcp_hil_record::names::dut_over;
 use mcp_hil_record::shard::Shard;
+use mcp_hil_record::text::layout::{count, few};
 use mcp_hil_runner::plan::requirements;
+
+/// How much of what stands in one of two lists alone is named.
+const APART_NAMED: usize = 4;
 
 /// What to do about runs that stand on something else.
 const SAME: &str = "run all parts with the same program, arguments, files and `--seed`";
@@ -85,16 +89,18 @@ fn on_the_same(first: &Part, other: &Part) -> Result<(), UserError> {
     let (a, b) = (&first.record.run, &other.record.run);
     let (one, two) = (&first.basis, &other.basis);
     let words = |words: &[String]| format!("`{}`", words.join(" "));
+    let (options, others) = apart(&one.options, &two.options);
+    let (cases, other_cases) = apart(&one.selected, &two.selected);
     let differs = [
         (a.seed != b.seed, "seed", a.seed.to_string(), b.seed.to_string()),
         (a.rules != b.rules, "rule sets", words(&a.rules), words(&b.rules)),
         (a.strict != b.strict, "`--strict`", yes(a.strict), yes(b.strict)),
-        (one.options != two.options, "arguments", words(&one.options), words(&two.options)),
+        (one.options != two.options, "arguments", options, others),
         (
             one.selected != two.selected || one.whole_suite != two.whole_suite,
             "selection",
-            format!("{} cases", one.selected.len()),
-            format!("{} cases", two.selected.len()),
+            format!("{} ({cases})", count(one.selected.len(), "case")),
+            format!("{} ({other_cases})", count(two.selected.len(), "case")),
         ),
         (one.scenarios != two.scenarios, "scenarios", one.scenarios.clone(), two.scenarios.clone()),
         (one.baseline != two.baseline, "baseline", known(first), known(other)),
@@ -111,6 +117,22 @@ fn on_the_same(first: &Part, other: &Part) -> Result<(), UserError> {
         }
     }
     Ok(())
+}
+
+/// What stands in one of two lists and not in the other one, each way: the first of it, and how much more there is.
+fn apart(one: &[String], two: &[String]) -> (String, String) {
+    let alone = |own: &[String], other: &[String]| {
+        let there: BTreeSet<&String> = other.iter().collect();
+        let own: Vec<String> = own.iter().filter(|word| !there.contains(word)).cloned().collect();
+        match own.len() {
+            0 => "nothing that the other one has not".to_owned(),
+            _ => few(&own, APART_NAMED),
+        }
+    };
+    match one.len() == two.len() && one.iter().collect::<BTreeSet<_>>() == two.iter().collect() {
+        true => ("the same".to_owned(), "the same in another order".to_owned()),
+        false => (alone(one, two), alone(two, one)),
+    }
 }
 
 fn yes(said: bool) -> String {

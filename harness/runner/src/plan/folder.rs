@@ -95,6 +95,12 @@ pub fn make_folder(out: &Path, stamp: &str, dut: &str) -> Result<(String, PathBu
 fn link_latest(out: &Path, name: &str) {
     let link = out.join("latest");
     if link.symlink_metadata().is_ok_and(|there| !there.is_symlink()) {
+        // Copied from elsewhere, perhaps: it may hold what somebody needs. Who looks there for this run is told.
+        mcp_hil_core::notice!(
+            "`{}` is no link, and stays as it is: this run is in `{}`; if `latest` is moved away, the next run links it again",
+            link.display(),
+            out.join(name).display()
+        );
         return;
     }
     let beside = out.join(format!(".latest.{}", std::process::id()));

@@ -11,6 +11,7 @@ use mcp_hil_bench::host::HostOptions;
 use mcp_hil_core::baseline::Baseline;
 use mcp_hil_core::catalogue::Catalogue;
 use mcp_hil_core::transport::Transport;
+use mcp_hil_judge::compare::SAME_ANSWERS;
 use mcp_hil_record::error::UserError;
 use mcp_hil_scenario::Case;
 
@@ -329,8 +330,14 @@ pub fn read_baseline(path: &Path) -> Result<Baseline, UserError> {
 ///
 /// # Errors
 ///
-/// A transport that the device's file does not list.
+/// A transport that the device's file does not list; a comparison of two where there is one.
 fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, UserError> {
+    let transports = chosen_transports(args, dut)?;
+    check_comparison(args, &transports)?;
+    Ok(transports)
+}
+
+fn chosen_transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, UserError> {
     // What stands in for a board is tried over what the board speaks.
     let of_board = dut.in_place_of.as_ref().map(|board| &board.file);
     let file = dut.file.as_ref().or(of_board);
@@ -352,6 +359,20 @@ fn transports(args: &RunArgs, dut: &Dut) -> Result<Vec<Transport>, UserError> {
             "add it there if the device supports it",
         )),
         _ => Ok(asked),
+    }
+}
+
+/// Refuses to compare the transports of a run that has one: it would pass without a comparison.
+fn check_comparison(args: &RunArgs, transports: &[Transport]) -> Result<(), UserError> {
+    match transports {
+        [one] if args.only.iter().any(|selector| selector == SAME_ANSWERS) => {
+            let what = format!(
+                "`--only {SAME_ANSWERS}` compares two transports, and this run has {} alone",
+                one.name()
+            );
+            Err(UserError::nothing_ran(what, "add `--transport both`"))
+        }
+        _ => Ok(()),
     }
 }
 

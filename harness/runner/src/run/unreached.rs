@@ -59,7 +59,11 @@ impl DutRun<'_, '_> {
 
     fn no_connection(&self, session: &mut Session, url: &str) -> RunError {
         let seconds = self.plan.connect_deadline.as_secs_f64();
-        let mut more = console(&session.judge.console_lines().collect::<Vec<_>>());
+        let mut more = match session.target {
+            // It has no console here.
+            Target::Wait => String::new(),
+            _ => console(&session.judge.console_lines().collect::<Vec<_>>()),
+        };
         let reasons = refusals(session);
         for (refused, times) in reasons.iter().take(REFUSED_TOLD) {
             more.push('\n');
@@ -97,8 +101,9 @@ impl DutRun<'_, '_> {
                 "; a token that is built into a device is the right one with `--token`, or MCP_HIL_TOKEN",
             );
         }
+        let more = if more.is_empty() { String::new() } else { format!("; {}", more.trim_start()) };
         RunError::NoConnection(format!(
-            "{what}; {more}\n\nhint: {how}; `--connect-deadline` gives it more time"
+            "{what}{more}\n\nhint: {how}; `--connect-deadline` gives it more time"
         ))
     }
 }

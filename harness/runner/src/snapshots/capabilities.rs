@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use mcp_hil_core::capability::{ALL, Facts};
 use mcp_hil_core::transport::Transport;
 use mcp_hil_core::verdict::Verdict;
-use mcp_hil_judge::compare::capabilities::{CapabilityChange, Look, lacking};
+use mcp_hil_judge::compare::capabilities::{CapabilityChange, Look, not_there};
 use mcp_hil_judge::compare::change::AnswerChange;
 
 use super::file;
@@ -100,7 +100,7 @@ pub fn not_tried_in<'a>(
     capability: &str,
     cases: impl Iterator<Item = &'a CaseReport>,
 ) -> Vec<String> {
-    let reason = lacking(capability);
+    let reason = not_there(capability);
     cases
         .filter(|case| case.verdict == Verdict::NotApplicable)
         // What might bring it may stand behind that.

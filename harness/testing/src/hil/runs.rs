@@ -343,6 +343,7 @@ fn block(report: &CaseReport, catalogue: &Arc<Catalogue>, folder: &str) -> Strin
 /// What the report for people says of an event.
 fn lines(event: &Event, catalogue: &Arc<Catalogue>) -> String {
     let style = Style {
+        wraps: false,
         color: false,
         width: 100,
         // A test has no end of a run.

@@ -12,6 +12,9 @@ use crate::support::{Done, Place};
 #[case::argument(&["run", "--onyl", "ids/"], 2, &["--onyl", "--only"])]
 #[case::selector(&["run", "--only", "idz/"], 4, &["`--only idz/` selects no case", "hint: "])]
 #[case::typo(&["run", "--only", "ids/intgers"], 4, &["hint: did you mean `ids/integers`?"])]
+#[case::requirement_typo(&["run", "--only", "ids.ecko"], 4, &["hint: did you mean `ids.echo`?"])]
+#[case::one_transport(&["run", "--dut", "native", "--only", "transport/same-answers"], 4, &["this run has websocket alone", "hint: add `--transport both`"])]
+#[case::no_file(&["run", "--junit", "-"], 2, &["expected a file", "`/dev/stdout`"])]
 #[case::rules(&["run", "--rules", "xiaozi"], 2, &["unknown rule set `xiaozi`", "did you mean `xiaozhi`"])]
 #[case::dut(&["run", "--dut", "natve"], 2, &["unknown device `natve`", "hint: did you mean `native`?"])]
 #[case::empty_exec(&["run", "--dut", "exec: "], 2, &["unknown device `exec: `"])]
@@ -55,6 +58,29 @@ fn an_unknown_mutant_is_a_mistake() {
     let place = Place::new();
     let done = place.hil(["run", "--mutant", "error-code-strin"]).end().exits(2);
     done.says(&["`error-code-strin`", "hint: did you mean `error-code-string`?"]);
+}
+
+#[test]
+fn a_variable_that_is_set_and_empty_is_not_set() {
+    let place = Place::new();
+    let mut run = place.hil(["run", "--dut", "native", "--only", "ids/zero"]);
+    for name in ["SEED", "IN_FLIGHT", "PROFILE", "TOKEN", "NATIVE"] {
+        run = run.env(&format!("MCP_HIL_{name}"), "");
+    }
+    run.end().exits(0);
+}
+
+#[test]
+fn what_no_file_holds_is_explained_too() {
+    let place = Place::new();
+    for (id, told) in [
+        ("session/bring-up", "The device is started and waited for"),
+        ("session/close", "put back"),
+        ("transport/same-answers", "--transport both"),
+    ] {
+        place.hil(["explain", id]).end().exits(0).prints(&[id, told]);
+    }
+    place.hil(["explain", "session/bringup"]).end().exits(2).says(&["`session/bring-up`?"]);
 }
 
 #[test]
