@@ -38,7 +38,9 @@ fn sources(ending: &str) -> Vec<PathBuf> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_symlink() || name.starts_with('.') || name == "target" {
+            // What cargo builds, and not a module of that name.
+            let is_built = name == "target" && !folder.ends_with("src");
+            if path.is_symlink() || name.starts_with('.') || is_built {
                 continue;
             }
             if path.is_dir() {
