@@ -38,11 +38,11 @@ const LIST_CHANGED: &str = "notifications/tools/list_changed";
 /// What the listings of a session have shown.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    /// Names of the first complete list without user-only tools.
+    /// Names of the last complete list without user-only tools.
     ordinary: Option<Vec<String>>,
     /// The same with them.
     with_user: Option<Vec<String>>,
-    /// The schema of each tool of a complete list, as it was first shown.
+    /// The schema of each tool of a complete list, as it was last shown.
     schemas: BTreeMap<String, Value>,
     boot: BootLog,
     /// Tools that were judged, by their whole text: a fence may list them a thousand times.
@@ -73,6 +73,20 @@ struct Listing {
     /// Where it was asked for.
     began: u64,
     seq: u64,
+}
+
+impl Listing {
+    /// The names of its tools.
+    fn names(&self) -> Vec<String> {
+        let name = |tool: &Value| Some(tool.get("name")?.as_str()?.to_owned());
+        self.tools.iter().filter_map(name).collect()
+    }
+
+    /// Whether it is the whole list, asked for as usual, with or without the tools for users.
+    fn is_plain(&self, with_user: bool) -> bool {
+        let is_usual = self.odd_flag.is_none() && !self.empty_cursor && self.from_start;
+        is_usual && self.complete && self.with_user == with_user
+    }
 }
 
 impl Lists {
@@ -177,18 +191,15 @@ impl Lists {
     /// Judges the listings of a case as wholes.
     pub(crate) fn end_case(&mut self, log: &CaseLog, sink: &mut Sink) {
         let mut changes = self.changes(log).into_iter().peekable();
-        for listing in listings(log, sink) {
+        let all = listings(log, sink);
+        for (at, listing) in all.iter().enumerate() {
             let mut is_mixed = false;
             while let Some(at) = changes.next_if(|at| *at < listing.seq) {
                 self.forget();
                 is_mixed = at > listing.began;
             }
             sink.step = Some(listing.step.as_str().into());
-            let names: Vec<String> = listing
-                .tools
-                .iter()
-                .filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned()))
-                .collect();
+            let names = listing.names();
             let unique: BTreeSet<&String> = names.iter().collect();
             sink.test(Id::ListNameUnique, unique.len() == names.len(), || {
                 let twice =
@@ -199,14 +210,15 @@ impl Lists {
                 continue;
             }
             if listing.odd_flag.is_some() {
-                self.judge_odd_flag(&listing, sink);
+                self.judge_odd_flag(listing, sink);
                 continue;
             }
             if listing.empty_cursor {
-                self.judge_empty_cursor(&listing, &names, sink);
+                let next = all[at + 1..].iter().find(|next| next.is_plain(listing.with_user));
+                self.judge_empty_cursor(listing, &names, next, sink);
                 continue;
             }
-            let changed = self.changed_schema(&listing);
+            let changed = self.changed_schema(listing);
             let (earlier, kind) = if listing.with_user {
                 (&mut self.with_user, "with user-only tools")
             } else {
@@ -214,12 +226,14 @@ impl Lists {
             };
             match earlier {
                 Some(earlier) => {
-                    sink.test(Id::ListStable, *earlier == names && changed.is_none(), || {
+                    let before = std::mem::replace(earlier, names.clone());
+                    let is_same = before == names;
+                    sink.test(Id::ListStable, is_same && changed.is_none(), || {
                         let (expected, received) = match changed {
-                            Some(changed) if *earlier == names => changed,
+                            Some(changed) if is_same => changed,
                             _ => (
-                                format!("the same list {kind} as before: {} tools", earlier.len()),
-                                difference(earlier, &names),
+                                format!("the same list {kind} as before: {} tools", before.len()),
+                                difference(&before, &names),
                             ),
                         };
                         evidence(expected, received, listing.seq)
@@ -234,7 +248,7 @@ impl Lists {
                     sink.held(requirement);
                 }
             }
-            self.judge_against_others(&listing, &names, sink);
+            self.judge_against_others(listing, &names, sink);
         }
         if changes.next().is_some() {
             self.forget();
@@ -265,7 +279,7 @@ impl Lists {
         self.schemas.clear();
     }
 
-    /// The first tool whose schema is another than when it was first listed: what it was, and what it is.
+    /// The first tool whose schema is another than when it was listed before: what it was, and what it is.
     fn changed_schema(&mut self, listing: &Listing) -> Option<(String, String)> {
         let mut changed = None;
         for tool in &listing.tools {
@@ -273,10 +287,10 @@ impl Lists {
             let (Some(name), Some(schema)) = (name, tool.get("inputSchema")) else {
                 continue;
             };
-            let first = self.schemas.entry(name.to_owned()).or_insert_with(|| schema.clone());
-            if first != schema && changed.is_none() {
+            let before = self.schemas.insert(name.to_owned(), schema.clone());
+            if let Some(before) = before.filter(|before| before != schema && changed.is_none()) {
                 changed = Some((
-                    format!("`{name}` with the inputSchema that it had before: {first}"),
+                    format!("`{name}` with the inputSchema that it had before: {before}"),
                     schema.to_string(),
                 ));
             }
@@ -356,12 +370,21 @@ impl Lists {
         });
     }
 
-    /// Judges a list whose first page was asked for by an empty cursor: it has the tools of the one without a cursor.
-    fn judge_empty_cursor(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
+    /// Judges a list whose first page was asked for by an empty cursor: it has the tools of the one without a cursor, before
+    /// it or behind it: a list may have changed in between, and not be told of.
+    fn judge_empty_cursor(
+        &self,
+        listing: &Listing,
+        names: &[String],
+        next: Option<&Listing>,
+        sink: &mut Sink,
+    ) {
         let plain = if listing.with_user { &self.with_user } else { &self.ordinary };
         let Some(plain) = plain else { return };
         let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
-        sink.test(Id::ListCursorEmpty, set(plain) == set(names), || {
+        let is_same = |other: &[String]| set(other) == set(names);
+        let is_kept = is_same(plain) || next.is_some_and(|next| is_same(&next.names()));
+        sink.test(Id::ListCursorEmpty, is_kept, || {
             let expected = format!("the list without a cursor: {} tools", plain.len());
             evidence(expected, difference(plain, names), listing.seq)
         });
