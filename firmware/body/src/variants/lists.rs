@@ -33,6 +33,8 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => keeping(|tool| STOCK.contains(&tool.name));
     "rare-names": "Some tools have names with quotes, blanks and characters outside ASCII."
         => with_tools(defect(), RARE);
+    "names-in-two-cases": "The names of two tools differ in nothing but their case."
+        => with_tools(defect(), TWINS);
     "ranges-below-zero": "Some integers have a range below zero, or a default there."
         => with_tools(defect(), FREEZER);
     "heater": "There are tools that take a number, and an array of objects." => heater(|_| ());
@@ -152,6 +154,17 @@ pub(super) const VARIANTS: &[Row] = rows! {
                 }));
             })
     };
+    "tools-grow-unsaid":
+        "A tool is added by the first list with tools for users that an empty cursor asks for, and nothing tells so." => {
+        let mut is_first = once();
+        defect().on_method("tools/list", move |payload, hands| {
+            let params = payload.get("params").cloned().unwrap_or_default();
+            if params["withUserTools"] == true && params["cursor"] == "" && is_first() {
+                let _ = hands.device.registry_mut().add(LATE);
+            }
+            Flow::Pass
+        })
+    };
     "tools-shrink": "The first call takes a tool away, and the device tells that its list changed." => {
         let mut is_first = once();
         method("initialize")
@@ -254,6 +267,23 @@ const RARE: &[Tool] = &[
         name: "the \"quoted\\tool\"",
         description: "Its name has to be escaped: \"\\\u{1}\u{1f600}.",
         properties: &[Property::integer("größe", "", -5, 5)],
+        user_only: false,
+        handler: |_, _, _| Ok("true".to_string()),
+    },
+];
+
+const TWINS: &[Tool] = &[
+    Tool {
+        name: "self.lamp.get_state",
+        description: "Tells whether the lamp at the desk is on.",
+        properties: &[],
+        user_only: false,
+        handler: |_, _, _| Ok("false".to_string()),
+    },
+    Tool {
+        name: "Self.Lamp.Get_State",
+        description: "Tells whether the lamp at the door is on.",
+        properties: &[],
         user_only: false,
         handler: |_, _, _| Ok("true".to_string()),
     },

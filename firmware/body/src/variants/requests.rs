@@ -106,19 +106,9 @@ pub(super) const VARIANTS: &[Row] = rows! {
     };
     "version-refused":
         "A version that the device does not support is refused with -32602, as in MCP's example."
-        => requests(|payload, hands| {
-            let (id, params) = (get(payload, "id"), get(payload, "params"));
-            let asked = params.get("protocolVersion");
-            let is_refused = get(payload, "method") == "initialize"
-                && Id::from_value(id).is_some()
-                && asked.is_some_and(|asked| asked != "2024-11-05");
-            if is_refused {
-                let mut answer = error(id, -32602, "Unsupported protocol version");
-                answer["error"]["data"] = json!({"supported": ["2024-11-05"], "requested": asked});
-                hands.send_payload(&answer);
-            }
-            drop_if(is_refused)
-        });
+        => version_refused(-32602);
+    "version-refused-otherwise": "A version that the device does not support is refused with a code of its own."
+        => version_refused(-32001);
     "ids-remembered":
         "Of a session the last 64 ids are remembered, and a request under one of them is refused. \
          It begins with initialize, also on another connection."
@@ -240,6 +230,23 @@ pub(super) const VARIANTS: &[Row] = rows! {
         })
         .on_answer(|_, payload, _| drop_if(payload["id"] == OWN));
 };
+
+/// A version that the device does not support is refused.
+fn version_refused(code: i32) -> Defect {
+    requests(move |payload, hands| {
+        let (id, params) = (get(payload, "id"), get(payload, "params"));
+        let asked = params.get("protocolVersion");
+        let is_refused = get(payload, "method") == "initialize"
+            && Id::from_value(id).is_some()
+            && asked.is_some_and(|asked| asked != "2024-11-05");
+        if is_refused {
+            let mut answer = error(id, code, "Unsupported protocol version");
+            answer["error"]["data"] = json!({"supported": ["2024-11-05"], "requested": asked});
+            hands.send_payload(&answer);
+        }
+        drop_if(is_refused)
+    })
+}
 
 const INTEGER: &str = "id must be an integer";
 

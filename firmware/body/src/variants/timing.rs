@@ -65,7 +65,8 @@ pub(super) const VARIANTS: &[Row] = rows! {
             })
         })
     };
-    "settings-locked": "Volume, brightness and theme are locked: whoever sets them is told so." => locked();
+    "settings-locked": "Volume, brightness and theme are locked: whoever sets them is told so." => locked(0);
+    "settings-locked-later": "Volume, brightness and theme are locked when they were set forty times." => locked(40);
     "sleeps": "A WebSocket connection without messages for 2.5 s is closed, and made again."
         => alone(|hands| if !hands.over_mqtt() {
             hands.act(Act::Send(Frame::Close(1000)));
@@ -80,15 +81,20 @@ pub(super) const VARIANTS: &[Row] = rows! {
         => late(|_, count| count * 7 % (LATE_MS + 1));
 };
 
-/// The settings cannot be changed. Bad arguments are refused as ever.
-fn locked() -> Defect {
+/// The settings cannot be changed once they were set so many times. Bad arguments are refused as ever.
+fn locked(times: usize) -> Defect {
     const SET: [&str; 3] =
         ["self.audio_speaker.set_volume", "self.screen.set_brightness", "self.screen.set_theme"];
+    let mut set = 0;
     let before = Rc::new(RefCell::new(Board::default()));
     let kept = Rc::clone(&before);
     defect().on_call(move |_, hands| kept.borrow_mut().clone_from(hands.device.board())).on_answer(
         move |cause, payload, hands| {
-            if SET.contains(&cause.tool()) && payload["result"]["isError"] == false {
+            if !SET.contains(&cause.tool()) || payload["result"]["isError"] != false {
+                return Flow::Pass;
+            }
+            set += 1;
+            if set > times {
                 hands.device.board_mut().clone_from(&before.borrow());
                 payload["result"] = text_result("Child lock: this cannot be changed.");
                 payload["result"]["isError"] = json!(true);

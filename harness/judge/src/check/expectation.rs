@@ -541,7 +541,8 @@ impl Judge<'_> {
             return;
         };
         self.sink.step = Some(flat.at.clone());
-        let shown = self.log.console().any(|(_, line)| regex.is_match(line));
+        // What was refused is not logged; that it was is told already.
+        let shown = self.was_refused || self.log.console().any(|(_, line)| regex.is_match(line));
         let last = self.log.console().last().map_or("nothing", |(_, line)| line).to_owned();
         for expect in &flat.step.expect {
             let requirement = expect.requirement;

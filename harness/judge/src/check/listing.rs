@@ -56,6 +56,8 @@ pub(crate) struct Lists {
     cursors: BTreeSet<String>,
     /// The device has told that its list changed.
     tells_changes: bool,
+    /// A list was another one than before, whether told or not.
+    has_changed: bool,
 }
 
 /// A walk over the pages.
@@ -228,6 +230,7 @@ impl Lists {
                 Some(earlier) => {
                     let before = std::mem::replace(earlier, names.clone());
                     let is_same = before == names;
+                    self.has_changed |= !is_same;
                     sink.test(Id::ListStable, is_same && changed.is_none(), || {
                         let (expected, received) = match changed {
                             Some(changed) if is_same => changed,
@@ -392,7 +395,7 @@ impl Lists {
 
     fn judge_against_boot_log(&self, listing: &Listing, names: &[String], sink: &mut Sink) {
         let seq = listing.seq;
-        if self.tells_changes {
+        if self.tells_changes || self.has_changed {
             return;
         }
         for (tool, (added, user_only)) in &self.boot.tools {
