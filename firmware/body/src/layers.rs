@@ -46,6 +46,7 @@ impl Defect {
             link: LinkOptions {
                 drop_pongs: self.link.drop_pongs || inner.link.drop_pongs,
                 drop_long_pongs: self.link.drop_long_pongs || inner.link.drop_long_pongs,
+                ten_pongs: self.link.ten_pongs || inner.link.ten_pongs,
                 drop_empty_pongs: self.link.drop_empty_pongs || inner.link.drop_empty_pongs,
                 drop_binary_pongs: self.link.drop_binary_pongs || inner.link.drop_binary_pongs,
                 cut_pongs: self.link.cut_pongs || inner.link.cut_pongs,

@@ -130,6 +130,8 @@ pub struct LinkOptions {
     pub drop_pongs: bool,
     /// Do not answer pings with as much data as a control frame may carry.
     pub drop_long_pongs: bool,
+    /// Answer only the first ten pings of a connection.
+    pub ten_pongs: bool,
     /// Do not answer pings without data.
     pub drop_empty_pongs: bool,
     /// Do not answer pings whose data is no text in UTF-8.

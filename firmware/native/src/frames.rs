@@ -49,6 +49,8 @@ pub(crate) struct FrameStream {
     skip: u64,
     /// Makes frames good that no server may send.
     mend: Option<Mend>,
+    /// How many pings were answered.
+    pongs: usize,
 }
 
 /// How a data message came.
@@ -98,6 +100,7 @@ impl FrameStream {
             incoming: None,
             skip: 0,
             mend: None,
+            pongs: 0,
         }
     }
 
@@ -313,7 +316,8 @@ impl Write for FrameStream {
         }
         let options = self.options;
         let pongs = options.drop_pongs || options.drop_long_pongs || options.drop_empty_pongs;
-        let pongs = pongs || options.drop_inner_pongs || options.drop_binary_pongs;
+        let pongs =
+            pongs || options.drop_inner_pongs || options.drop_binary_pongs || options.ten_pongs;
         let closes = options.drop_closes || options.close_code.is_some() || options.talks_on;
         let masks = options.same_mask || options.counted_masks;
         if !(pongs || closes || options.cut_pongs || options.wide_lengths || masks) {
@@ -333,6 +337,12 @@ impl Write for FrameStream {
         {
             watch.inner_pings -= 1;
             return Ok(frame);
+        }
+        if bytes[0] & 0x0F == PONG && options.ten_pongs {
+            self.pongs += 1;
+            if self.pongs > 10 {
+                return Ok(frame);
+            }
         }
         if let Some(sent) = changed(&bytes[..frame], (header, payload), options) {
             self.tcp.write_all(&sent)?;

@@ -85,7 +85,11 @@ const EXCEPTIONS: [(&str, &str, &str); 18] = [
     ("parser-forgives", "jsonrpc.nul-in-name", NUL),
     ("settings-locked", "call.carried-out", LOCKED),
     ("settings-locked-later", "call.carried-out", LOCKED),
-    ("settings-locked-later", "transport.same-answer", "it is locked while one connection is tested"),
+    (
+        "settings-locked-later",
+        "transport.same-answer",
+        "it is locked while one connection is tested",
+    ),
     ("stock-life", "arguments.name-case", CASE),
     ("stock-life", "jsonrpc.case-sensitive", CASE),
     ("stock-life", "jsonrpc.nul-in-name", NUL),

@@ -142,6 +142,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => link(|options| options.drop_pongs = true);
     "pong-longest-missing": "WebSocket pings with 125 bytes of data, the most there may be, are not answered."
         => link(|options| options.drop_long_pongs = true);
+    "pong-eleventh-missing": "Of the WebSocket pings of a connection only the first ten are answered."
+        => link(|options| options.ten_pongs = true);
     "pong-empty-missing": "WebSocket pings without data are not answered."
         => link(|options| options.drop_empty_pongs = true);
     "pong-binary-missing": "WebSocket pings whose data is no text in UTF-8 are not answered."

@@ -82,16 +82,9 @@ pub(super) const MUTANTS: &[Row] = rows! {
             payload.get("id").is_some_and(|id| cancelled.contains(id))
         })
     };
-    "notification-cancelled-ends-all": "notifications/cancelled ends all calls that are under way." => {
-        let queue = Queue::default();
-        let waiting = Rc::clone(&queue);
-        queue_of(queue, is_call, |_, text| Some(text)).on_payload(move |payload, _| {
-            if method_of(payload) == CANCELLED {
-                waiting.borrow_mut().clear();
-            }
-            Flow::Pass
-        })
-    };
+    "notification-cancelled-ends-all": "notifications/cancelled ends all calls that are under way."
+        => ends_calls(CANCELLED);
+    "initialize-ends-calls": "initialize ends all calls that are under way." => ends_calls("initialize");
     "notification-progress-panics": "Progress of a request that there is not reads a null pointer."
         => without_id(
             |method| method == "notifications/progress",
@@ -246,6 +239,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
             act_if(is_such, Act::Send(frame), hands)
         });
 };
+
+/// A message of a method ends the calls that wait for their turn.
+fn ends_calls(method: &'static str) -> Defect {
+    let queue = Queue::default();
+    let waiting = Rc::clone(&queue);
+    queue_of(queue, is_call, |_, text| Some(text)).on_payload(move |payload, _| {
+        if method_of(payload) == method {
+            waiting.borrow_mut().clear();
+        }
+        Flow::Pass
+    })
+}
 
 /// The id of calls that came without one, on their way through the device.
 const STAND_IN: u64 = 0x6d63_7068_696c_0002;

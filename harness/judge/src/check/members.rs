@@ -261,6 +261,12 @@ impl Claims {
             .map(|place| result.pointer(place).and_then(Value::as_str).map(str::to_owned));
         match self.first.iter().find(|(version, _)| *version == asked) {
             Some((_, first)) => {
+                let is_supported = asked.is_string() && first[0].as_deref() == asked.as_str();
+                let is_kept = !is_supported || first[0] == said[0];
+                sink.test_once(Id::InitializeVersionNegotiated, is_kept, || {
+                    let expected = format!("protocolVersion {asked}, which the device supports");
+                    proof(&expected, payload, Some(open), seq)
+                });
                 sink.test_once(Id::InitializeRepeatSame, *first == said, || {
                     let said_first = first.each_ref().map(|said| said.clone().unwrap_or_default());
                     let expected = format!("as in an initialize before: {}", said_first.join(", "));
