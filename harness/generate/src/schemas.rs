@@ -118,6 +118,7 @@ fn inputs(context: &Context) -> Vec<Vec<Op>> {
         .chain(listed)
         .chain(told)
         .chain(first)
+        .chain(misnamed(context))
         .chain(of_further_types(context))
         .chain(sized)
     {
@@ -208,6 +209,22 @@ fn nullary(context: &Context) -> Vec<Op> {
     let idless: Op = idless.map(|tool| idless_call(&tool.name)).collect();
     let idless = Some(idless).filter(|op| !op.is_empty());
     tools.chunks(AT_ONCE).map(op).chain(idless).collect()
+}
+
+/// The name of each tool in other case, which is the name of none. A device may look one of them up in its own way.
+fn misnamed(context: &Context) -> Vec<Op> {
+    let fillable = |tool: &&Tool| {
+        let other = other_case(&tool.name);
+        !tool.arguments.iter().any(|one| one.required && one.kind == Kind::Other)
+            && context.names().all(|known| known != other)
+    };
+    let refused = |tool: &Tool| {
+        call(&other_case(&tool.name), arguments::values(tool).into())
+            .answer(Id::CallNameExact, Answer::Refused)
+            .like("unknown-tool")
+    };
+    let calls: Op = context.tools().iter().filter(fillable).map(refused).collect();
+    calls.chunks(AT_ONCE).map(<[Step]>::to_vec).collect()
 }
 
 /// A call without an id.

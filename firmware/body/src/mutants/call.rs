@@ -101,6 +101,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "unknown-tool-zero": "An unknown tool gets the code 0." => unknown_tool_code(0);
     "tool-case-insensitive": "Tool names are compared case-insensitively."
         => found_by(|asked, known| asked.eq_ignore_ascii_case(known));
+    "tool-case-of-one": "The name of one tool is compared case-insensitively."
+        => found_by(|asked, known| {
+            asked == known || known == "self.screen.set_auto_rotate" && asked.eq_ignore_ascii_case(known)
+        });
     "tool-trimmed": "Blanks around a tool's name are ignored."
         => found_by(|asked, known| asked.trim() == known);
     "tool-prefix": "Tools are compared up to the length of their name."
