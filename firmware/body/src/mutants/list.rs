@@ -64,6 +64,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => argument(ONE, "brightness", |argument| argument["enum"] = json!([0, 50, 100, 50]));
     "list-pattern-open": "A parenthesis in the pattern of an argument is not closed."
         => argument(PHOTO, "question", |argument| argument["pattern"] = json!("^(([A-Z].*$"));
+    "list-ref-dangling": "The schema of an argument is elsewhere, where nothing is."
+        => argument(ONE, "brightness", |argument| argument["$ref"] = json!("#/$defs/level"));
     "list-minimum-string": "The minimum of an argument is a string."
         => argument(ONE, "brightness", |argument| argument["minimum"] = json!("0"));
     "list-required-boolean": "`required` is at the argument, as in JSON Schema before draft 4."

@@ -37,6 +37,11 @@ pub(super) fn judge_tool(seq: u64, tool: &Value, sink: &mut Sink) {
             seq,
         )
     });
+    let dangling = dangling(schema, schema);
+    sink.test(Id::ListSchemaValid, dangling.is_none(), || {
+        let expected = "a schema that has what its `$ref` names";
+        evidence(expected, format!("`{}` in {schema}", dangling.unwrap_or_default()), seq)
+    });
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let undeclared = required.into_iter().flatten().find(|name| {
@@ -88,13 +93,34 @@ fn judge_parts(seq: u64, schema: &Value, sink: &mut Sink) {
             evidence(expected, format!("`{pattern}` in {schema}"), seq)
         });
     }
+    for part in parts(schema) {
+        judge_parts(seq, part, sink);
+    }
+}
+
+/// The schemas within a schema.
+fn parts(schema: &Value) -> impl Iterator<Item = &Value> {
     let members = |name: &&str| schema.get(name);
     let maps = OF_SCHEMAS.iter().filter_map(members).filter_map(Value::as_object);
     let lists = LISTS_OF_SCHEMAS.iter().filter_map(members).filter_map(Value::as_array);
     let single = SCHEMAS.iter().filter_map(members).filter(|one| one.is_object());
-    for part in maps.flat_map(serde_json::Map::values).chain(lists.flatten()).chain(single) {
-        judge_parts(seq, part, sink);
+    maps.flat_map(serde_json::Map::values).chain(lists.flatten()).chain(single)
+}
+
+/// A `$ref` that names a place of the schema at which nothing is. Other documents, and names instead of places, are not
+/// looked for.
+fn dangling<'a>(whole: &Value, part: &'a Value) -> Option<&'a str> {
+    if part.get("$id").or(part.get("id")).is_some_and(Value::is_string) {
+        // Places are those of another document from here on.
+        return None;
     }
+    let named = part.get("$ref").and_then(Value::as_str);
+    let place = named.and_then(|name| name.strip_prefix('#')).filter(|place| !place.contains('%'));
+    let is_nowhere = |place: &str| place.starts_with('/') && whole.pointer(place).is_none();
+    if place.is_some_and(is_nowhere) {
+        return named;
+    }
+    parts(part).find_map(|part| dangling(whole, part))
 }
 
 /// Members of a schema that hold others: by name, one behind the other, and one alone.
@@ -249,6 +275,18 @@ mod tests {
         #[case] broken: bool,
     ) {
         assert_eq!(is_broken(pattern), broken);
+    }
+
+    #[rstest]
+    #[case::there(json!({"properties": {"a": {"$ref": "#/$defs/b"}}, "$defs": {"b": {}}}), None)]
+    #[case::recursive(json!({"properties": {"a": {"items": {"$ref": "#"}}}}), None)]
+    #[case::escaped(json!({"anyOf": [{"$ref": "#/$defs/a~1b"}], "$defs": {"a/b": {}}}), None)]
+    #[case::elsewhere(json!({"anyOf": [{"$ref": "https://example.com/a#/b"}, {"$ref": "#anchor"}]}), None)]
+    #[case::of_another_document(json!({"$defs": {"a": {"$id": "x", "not": {"$ref": "#/b"}}}}), None)]
+    #[case::a_property_of_that_name(json!({"properties": {"$ref": {"type": "string"}}}), None)]
+    #[case::nowhere(json!({"properties": {"a": {"items": {"$ref": "#/$defs/b"}}}}), Some("#/$defs/b"))]
+    fn a_ref_names_something(#[case] schema: Value, #[case] found: Option<&str>) {
+        assert_eq!(dangling(&schema, &schema), found);
     }
 
     #[rstest]
