@@ -124,6 +124,12 @@ const HARMFUL: [&str; 47] = [
     "buy",
 ];
 
+/// Those of them that name what moves or is switched: it can be asked how it is.
+const MOVING: [&str; 17] = [
+    "servo", "move", "walk", "action", "dog", "otto", "electron", "edarobot", "robot", "chassis",
+    "motor", "lock", "power", "switch", "trim", "trims", "sleep",
+];
+
 /// First words of short names of tools that show, play, tell or keep something, and may refuse what their schema
 /// allows.
 const SHOWING: [&str; 19] = [
@@ -153,9 +159,11 @@ pub fn only_reads(tool: &str) -> bool {
 
 /// Whether a tool may be called with valid arguments, judged by its name.
 pub fn is_harmless(name: &str, trust: Trust) -> bool {
+    let reads = short(name).starts_with("get_");
+    let is_harmful = |word| HARMFUL.contains(&word) && !(reads && MOVING.contains(&word));
     HARMLESS.contains(&name)
         || (trust == Trust::Simulated
-            && !name.to_lowercase().split(['.', '_', '-']).any(|word| HARMFUL.contains(&word))
+            && !name.to_lowercase().split(['.', '_', '-']).any(is_harmful)
             && (is_setting(name)
                 || short(name).split('_').next().is_some_and(|verb| SHOWING.contains(&verb))))
 }
@@ -215,12 +223,12 @@ mod tests {
     #[test]
     fn unknown_tools_are_called_in_simulations_only_and_harmful_ones_never() {
         let harmful = ["self.reboot", "self.system.set_WiFi", "self.otto.set_trim"];
-        for name in
-            harmful.into_iter().chain(["self.system.check_update", "self.shop.list_and_pay"])
-        {
+        let others = ["self.system.check_update", "self.shop.list_and_pay", "self.robot.get_photo"];
+        for name in harmful.into_iter().chain(others) {
             assert!(!is_harmless(name, Trust::Simulated), "{name}");
         }
-        for name in ["self.memory.recall", "self.sensor.read", "self.notes.save_note"] {
+        let read = ["self.memory.recall", "self.sensor.read", "self.robot.get_gestures"];
+        for name in read.into_iter().chain(["self.notes.save_note"]) {
             assert!(is_harmless(name, Trust::Simulated), "{name}");
             assert!(!is_harmless(name, Trust::WellKnown), "{name}");
         }
