@@ -5,56 +5,66 @@ use serde_json::Value;
 use crate::wire::as_integer;
 
 /// Keywords by which a schema may allow fewer integers than its bounds tell (JSON Schema 2020-12, validation and core).
-const NARROWING: [&str; 12] = [
-    "enum",
-    "const",
-    "multipleOf",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "not",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "if",
-    "$ref",
-    "$dynamicRef",
-];
+const NARROWING: [&str; 10] =
+    ["enum", "const", "multipleOf", "not", "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef"];
 
-/// `minimum` and `maximum` of an argument, as far as every integer between them is one that the schema allows. Where
-/// another keyword may forbid some of them, neither is told: what lies between is then no value that a device must take.
+/// The bounds that do not belong to what they limit.
+const EXCLUSIVE: [&str; 2] = ["exclusiveMinimum", "exclusiveMaximum"];
+
+/// The least and the greatest integer of an argument, as far as every integer between them is one that the schema allows.
+/// Where another keyword may forbid some of them, neither is told: what lies between is then no value that a device must
+/// take.
 pub fn bounds(schema: &Value) -> [Option<i64>; 2] {
-    let bound = |name: &str| schema.get(name).and_then(as_integer).filter(|_| !is_narrowed(schema));
-    [bound("minimum"), bound("maximum")]
+    if is_narrowed(schema) {
+        return [None; 2];
+    }
+    let number = |name: &str| schema.get(name).and_then(as_integer);
+    let [above, below] = EXCLUSIVE.map(number);
+    let least = above.map(|bound| bound.saturating_add(1));
+    let greatest = below.map(|bound| bound.saturating_sub(1));
+    [
+        number("minimum").into_iter().chain(least).max(),
+        number("maximum").into_iter().chain(greatest).min(),
+    ]
 }
 
 /// Whether a schema may forbid integers between its bounds.
 pub fn is_narrowed(schema: &Value) -> bool {
-    NARROWING.iter().any(|keyword| schema.get(keyword).is_some())
+    let has = |keyword: &&str| schema.get(keyword).is_some();
+    // In draft 4 they are no numbers, and belong to the bound beside them.
+    let is_bound = |keyword: &&str| schema.get(keyword).and_then(as_integer).is_some();
+    NARROWING.iter().any(|keyword| has(keyword))
+        || EXCLUSIVE.iter().any(|keyword| has(keyword) && !is_bound(keyword))
 }
 
-/// Keywords of an input schema that leave each argument to its own schema, or say nothing of the arguments (JSON Schema
-/// 2020-12, core and validation).
-const OF_EACH: [&str; 13] = [
-    "type",
-    "properties",
-    "required",
-    "additionalProperties",
-    "title",
-    "description",
-    "examples",
-    "default",
-    "$schema",
-    "$id",
-    "$comment",
-    "$defs",
-    "definitions",
+/// Keywords of an input schema that may ask for one argument because of another, or for so many (JSON Schema 2020-12, core
+/// and validation; draft 7). What no draft knows says nothing of the values.
+const TYING: [&str; 19] = [
+    "if",
+    "then",
+    "else",
+    "not",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "enum",
+    "const",
+    "$ref",
+    "$dynamicRef",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "minProperties",
+    "maxProperties",
+    "patternProperties",
+    "propertyNames",
+    "unevaluatedProperties",
 ];
 
 /// Whether a tool takes whatever set of arguments is good one by one: another keyword of its schema, such as `if` or
 /// `dependentRequired`, may ask for one because of another.
 pub fn takes_each_alone(schema: &Value) -> bool {
-    let keywords = schema.as_object().into_iter().flatten().map(|(keyword, _)| keyword.as_str());
-    keywords.filter(|keyword| !keyword.starts_with("x-")).all(|keyword| OF_EACH.contains(&keyword))
+    TYING.iter().all(|keyword| schema.get(keyword).is_none())
 }
 
 /// Keywords that tell more of a text than its length.
@@ -96,14 +106,22 @@ mod tests {
         let plain = json!({"type": "integer", "minimum": 0, "maximum": 100, "default": 5});
         assert_eq!(bounds(&plain), [Some(0), Some(100)]);
         assert_eq!(bounds(&json!({"type": "integer", "minimum": -5})), [Some(-5), None]);
-        let mut narrowed = plain;
-        narrowed["multipleOf"] = json!(5);
-        assert_eq!(bounds(&narrowed), [None, None]);
+        let exclusive = json!({"type": "integer", "exclusiveMinimum": -1, "exclusiveMaximum": 101});
+        assert_eq!(bounds(&exclusive), [Some(0), Some(100)]);
+        for (keyword, value) in [
+            ("multipleOf", json!(5)),
+            ("exclusiveMinimum", true.into()),
+            ("exclusiveMaximum", json!(9.5)),
+        ] {
+            let mut narrowed = plain.clone();
+            narrowed[keyword] = value;
+            assert_eq!(bounds(&narrowed), [None, None], "{keyword}");
+        }
     }
 
     #[test]
     fn arguments_are_good_alone_where_no_keyword_ties_them() {
-        let plain = json!({"type": "object", "properties": {}, "required": [], "$schema": "x", "x-order": 1});
+        let plain = json!({"type": "object", "properties": {}, "required": [], "$schema": "x", "x-order": 1, "deprecated": false});
         assert!(takes_each_alone(&plain));
         for keyword in ["if", "anyOf", "dependentRequired", "minProperties", "$ref"] {
             let mut tied = plain.clone();

@@ -196,6 +196,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 params["arguments"] = least(hands, params);
             }
         });
+    "list-meta-refused": "tools/list with _meta is refused."
+        => refused("tools/list", |params| params.get("_meta").is_some());
     "call-meta-refused": "A call with _meta is refused."
         => refused("tools/call", |params| params.get("_meta").is_some());
     "call-without-params-succeeds": "A call without params succeeds without doing anything."

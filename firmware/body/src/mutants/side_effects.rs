@@ -36,6 +36,14 @@ pub(super) const STATUS: &[Row] = rows! {
         );
     "text-changes-volume": "The text of what was said sets the level to 0."
         => at_message("stt", |board| board.speaker.volume = 0);
+    "text-with-number-changes-volume": "A number in the text of what was said sets the level."
+        => arriving("stt", |envelope, hands| {
+            let text = envelope.get("text").and_then(Value::as_str).unwrap_or_default();
+            if let Some(level) = text.split(' ').find_map(|word| word.parse().ok()) {
+                hands.device.board_mut().speaker.volume = level;
+            }
+            Flow::Pass
+        });
     "emotion-changes-theme": "An emotion selects the theme that goes with it."
         => at_message("llm", |board| board.screen.theme = "dark".to_string());
     "alert-ends-mute": "An alert ends the mute, so that it is heard."

@@ -2,6 +2,7 @@
 
 use reference_device::{HttpRequest, Purpose};
 
+use super::robustness::{Queue, queue_of};
 use crate::rows::prelude::*;
 
 const TOOL: &str = "self.camera.take_photo";
@@ -68,6 +69,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
                 payload["result"] = text_result("I see a room.");
             })
             .http(Purpose::Vision, |_| Flow::Drop);
+    "vision-second-unanswered": "Of photos that are explained together only the first is answered."
+        => queue_of(Queue::default(), is_photo, |index, text| (index == 0).then_some(text));
     "vision-token-missing": "The upload carries no token." => without_header("Authorization");
     "vision-token-first": "The token of the first initialize is used forever." => {
         let mut first = None;
@@ -171,6 +174,10 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "vision-device-id-missing": "The upload has no Device-Id." => without_header("Device-Id");
     "vision-client-id-missing": "The upload has no Client-Id." => without_header("Client-Id");
 };
+
+fn is_photo(request: &Request) -> bool {
+    request.tool() == TOOL
+}
 
 fn position(bytes: &[u8], part: &[u8]) -> Option<usize> {
     bytes.windows(part.len()).position(|window| window == part)
