@@ -33,8 +33,7 @@ pub fn is_narrowed(schema: &Value) -> bool {
     let has = |keyword: &&str| schema.get(keyword).is_some();
     // In draft 4 they are no numbers, and belong to the bound beside them.
     let is_bound = |keyword: &&str| schema.get(keyword).and_then(as_integer).is_some();
-    NARROWING.iter().any(|keyword| has(keyword))
-        || EXCLUSIVE.iter().any(|keyword| has(keyword) && !is_bound(keyword))
+    NARROWING.iter().any(has) || EXCLUSIVE.iter().any(|keyword| has(keyword) && !is_bound(keyword))
 }
 
 /// Keywords of an input schema that may ask for one argument because of another, or for so many (JSON Schema 2020-12, core
