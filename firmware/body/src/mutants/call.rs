@@ -198,6 +198,21 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "list-meta-refused": "tools/list with _meta is refused."
         => refused("tools/list", |params| params.get("_meta").is_some());
+    "call-params-of-before": "A call without params is carried out with those of the call before it." => {
+        let mut last = json!(null);
+        defect().on_payload(move |payload, _| {
+            if get(payload, "method") == "tools/call" {
+                match payload.get("params") {
+                    Some(params) => last.clone_from(params),
+                    None if !last.is_null() => {
+                        payload.insert("params".to_string(), last.clone());
+                    }
+                    None => {}
+                }
+            }
+            Flow::Pass
+        })
+    };
     "call-meta-refused": "A call with _meta is refused."
         => refused("tools/call", |params| params.get("_meta").is_some());
     "call-without-params-succeeds": "A call without params succeeds without doing anything."

@@ -25,6 +25,8 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => results(|result| result["capabilities"]["logging"] = json!(true));
     "initialize-prompts-claimed": "A capability of prompts is claimed that there is not."
         => results(|result| result["capabilities"]["prompts"] = json!({}));
+    "initialize-client-title-refused": "A client that has more than name and version is refused."
+        => refused(|params| params.pointer("/clientInfo/title").is_some());
     "initialize-version-changes": "From the fourth time on the name of the device is another." => {
         let mut times = 0;
         results(move |result| {

@@ -132,6 +132,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
             let refusals = vec![error(&Value::Null, -32600, "Invalid Request"); members.len().max(1) - 1];
             (!refusals.is_empty() && !members[0].is_object()).then(|| json!(refusals))
         });
+    "batch-first-id": "The requests of a batch are all answered under the id of the first." => batches(|members| {
+        let is_request = |member: &&Value| member.get("id").is_some();
+        let number = members.iter().filter(is_request).count();
+        let id = &members.first()?["id"];
+        (number > 1).then(|| json!(vec![json!({"jsonrpc": "2.0", "id": id, "result": {"tools": []}}); number]))
+    });
     "batch-wraps-answers": "Once a batch has come, the answer to each request is in an array." => {
         let [seen, is_seen] = shared(false);
         envelopes(move |envelope| seen.set(seen.get() || is_batch(envelope)))

@@ -8,6 +8,15 @@ use crate::rows::prelude::*;
 const THEME: &str = "self.screen.set_theme";
 
 pub(super) const MUTANTS: &[Row] = rows! {
+    "status-one-behind": "Each status has the brightness of the time when the status was read before." => {
+        let mut before = None;
+        tool(STATUS).answer(move |payload| {
+            edit_text(payload, |status| {
+                let now = status["screen"]["brightness"].clone();
+                status["screen"]["brightness"] = before.replace(now.clone()).unwrap_or(now);
+            });
+        })
+    };
     "status-prose": "The status is a sentence instead of JSON."
         => text(|text| *text = "The volume is 70 percent and the screen is bright.".to_string());
     "status-cut": "The status is cut off: the buffer for its text is too small."

@@ -39,6 +39,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
     "drop-after-silence":
         "A connection that was silent for more than a second is closed when a message comes."
         => after_silence(|hands| instead(Act::Disconnect, hands));
+    "volume-drifts-in-silence": "A silence of more than a second makes the loudspeaker one percent quieter."
+        => after_silence(|hands| {
+            let volume = &mut hands.device.board_mut().speaker.volume;
+            *volume = volume.saturating_sub(1);
+            Flow::Pass
+        });
     "slower-with-each-call": "Each call takes three milliseconds longer than the one before." => {
         let mut late = 0;
         defect().on_answer_text(move |cause, text, hands| {

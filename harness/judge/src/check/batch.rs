@@ -79,6 +79,15 @@ impl Batches {
         };
         let Some(batch) = meant else { return };
         batch.answered = true;
+        let ids =
+            || answers.iter().filter_map(|answer| answer.get("id")).filter(|id| !id.is_null());
+        let twice =
+            ids().enumerate().find(|(at, id)| ids().take(*at).any(|earlier| earlier == *id));
+        if let Some((_, id)) = twice.filter(|(_, id)| batch.asks_once(id)) {
+            let expected = "each answer under the id of its own request";
+            let received = format!("{id} twice: {}", Value::Array(answers.to_vec()));
+            batch.broken(Id::IdsEcho, evidence(expected, received, seq), sink);
+        }
         // One error alone refuses the batch as a whole, as one that stands in no array does.
         let is_refusal = answers.len() == 1 && answers[0].get("id").is_none_or(Value::is_null);
         if is_refusal || answers.len() >= batch.owed {
@@ -92,6 +101,11 @@ impl Batches {
 }
 
 impl Batch {
+    /// Whether one request of it has this id, and no more.
+    fn asks_once(&self, id: &Value) -> bool {
+        self.ids.iter().filter(|one| *one == id).count() == 1
+    }
+
     /// Tells it of this one, which may be of an earlier case.
     fn broken(&self, requirement: Id, evidence: Evidence, sink: &mut Sink) {
         let evidence = Evidence { sent: Some(self.text.clone()), ..evidence };

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use mcp_hil_core::capability::{PHOTO_TOOL, is_setting, only_reads};
+use mcp_hil_core::capability::{PHOTO_TOOL, STATUS_TOOL, is_setting, only_reads};
 use mcp_hil_core::catalogue::RequirementId as Id;
 use mcp_hil_core::obligation::{Duty, Owes};
 use mcp_hil_core::transcript::{Role, What};
@@ -228,8 +228,20 @@ impl Kept {
         self.doubt();
     }
 
+    /// A reading within a case: what it shows as it was set has arrived.
+    fn confirmed(&mut self, read: &Value) {
+        for (at, setting) in PLACES.iter().zip(&mut self.settings) {
+            setting.shown |=
+                setting.expected.is_some() && setting.expected.as_ref() == read.get(*at);
+        }
+    }
+
     /// A legal call.
     fn called(&mut self, tool: &str, text: &str, log: &CaseLog, (seq, at_us): (u64, u64)) {
+        if tool == STATUS_TOOL {
+            let shown = log.answer_to(seq).and_then(|view| settings(&Value::Object(view)));
+            return self.confirmed(&shown.unwrap_or_default());
+        }
         if only_reads(tool) || tool == PHOTO_TOOL {
             return;
         }

@@ -8,6 +8,7 @@
 mod answer;
 mod attempt;
 mod batch;
+mod behind;
 mod beside;
 mod boot_log;
 mod bootstrap;
@@ -205,6 +206,7 @@ pub struct Judge {
     /// Types of messages that the device sends without being asked.
     kinds: BTreeSet<String>,
     batches: batch::Batches,
+    behind: behind::Behind,
     /// The answer that is due to the latest request of the device.
     reply: Option<Value>,
     /// The data of the latest ping.

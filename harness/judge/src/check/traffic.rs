@@ -390,6 +390,10 @@ impl Judge {
         self.echoes.judge(seq, payload, open, &mut self.sink);
         self.told.answered(seq, payload, open, &mut self.sink);
         self.results.answered(seq, payload, open, &mut self.sink);
+        if let Some(tool) = open.duty.tool.as_deref().filter(|_| open.duty.is_call()) {
+            let times = (open.at_us, self.now_us);
+            self.behind.answered(seq, tool, payload, times, &mut self.sink);
+        }
         let schemas = self.lists.schemas();
         self.listed_unknown.answered(seq, payload, open, schemas, &mut self.sink);
         self.structured.answered(seq, payload, open, &mut self.sink);

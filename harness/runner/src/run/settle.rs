@@ -65,6 +65,8 @@ pub(super) struct Settling {
     takes: BTreeMap<String, Duration>,
     /// How often a status that stood still was given the time of one that lags, and did not need it.
     waited_in_vain: u8,
+    /// How often a status showed only by its second reading what had long been so.
+    behind: u8,
     /// Whether what is read proves nothing: a smaller input is tried.
     pub(super) is_hurried: bool,
     /// What tools have set that others tell.
@@ -200,7 +202,11 @@ impl Session {
                 break;
             };
             let differing = differing(&compared(reader, &shown), &compared(reader, &next));
-            if !differing.is_empty() {
+            if number == 1 && !differing.is_empty() && !self.settling.is_stirred(ARRIVES) {
+                // It came by reading, not by waiting, which teaches nothing of how long things take.
+                self.settling.behind = self.settling.behind.saturating_add(1);
+                (still_since, lags) = (Instant::now(), false);
+            } else if !differing.is_empty() {
                 still_since = Instant::now();
                 lags = false;
                 moved.extend(differing);
@@ -231,7 +237,12 @@ impl Session {
             other => return other,
         }
         self.settling.stirred_before = self.settling.is_stirred(MOVES);
-        self.status(at, Role::Probe).await
+        match self.status(at, Role::Probe).await {
+            Exchange::Settled if self.settling.behind >= IN_VAIN => {
+                self.read(STATUS_TOOL, &beside(at, StepKind::Settle(1)), Role::Probe).await
+            }
+            other => other,
+        }
     }
 
     /// Reads the settings after it: they stand still before they count as changed.
@@ -242,7 +253,7 @@ impl Session {
         after: &Arc<str>,
         against: Option<Id>,
     ) -> Exchange {
-        let settings = self.settings_at(before);
+        let settings = self.settings_at(&self.judge.settled(before));
         match self.status(after, Role::Probe).await {
             Exchange::Settled => {
                 let same = |view: &Value| check::settings(view) == settings;
@@ -293,7 +304,7 @@ impl Session {
         scope: &Scope,
     ) -> Exchange {
         let (before, after) = (beside(at, StepKind::Before), beside(at, StepKind::After));
-        let settings = self.settings_at(&before);
+        let settings = self.settings_at(&self.judge.settled(&before));
         let differing = self.differing(&before, &after);
         let dims = differing == [BRIGHTNESS];
         if self.settling.is_confirmed(step.unchanged, differing.clone()) {
@@ -356,7 +367,10 @@ impl Session {
 
     /// The settings that are different in two readings.
     fn differing(&self, before: &str, after: &str) -> Vec<String> {
-        differing(&self.settings_at(before), &self.settings_at(&self.judge.settled(after)))
+        differing(
+            &self.settings_at(&self.judge.settled(before)),
+            &self.settings_at(&self.judge.settled(after)),
+        )
     }
 
     /// The settings that the status showed there, as they can be put back.
