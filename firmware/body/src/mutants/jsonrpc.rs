@@ -6,17 +6,6 @@ use crate::rows::prelude::*;
 const SPACE: [char; 3] = ['\n', '\t', '\r'];
 
 pub(super) const MUTANTS: &[Row] = rows! {
-    "response-takes-id": "A request whose id a response of the server had is not answered." => {
-        let mut taken = Vec::new();
-        defect().on_payload(move |payload, _| {
-            let id = get(payload, "id").clone();
-            if !payload.contains_key("method") {
-                taken.push(id);
-                return Flow::Pass;
-            }
-            drop_if(!id.is_null() && taken.contains(&id))
-        })
-    };
     "answer-version-missing": "Error answers lack the member jsonrpc."
         => refusals(|payload| remove(payload, "jsonrpc"));
     "answer-version-number": "Error answers say 2.0 as a number."
