@@ -226,23 +226,20 @@ impl Lists {
             } else {
                 (&mut self.ordinary, "of ordinary tools")
             };
-            match earlier {
-                Some(earlier) => {
-                    let before = std::mem::replace(earlier, names.clone());
-                    let is_same = before == names;
-                    self.has_changed |= !is_same;
-                    sink.test(Id::ListStable, is_same && changed.is_none(), || {
-                        let (expected, received) = match changed {
-                            Some(changed) if is_same => changed,
-                            _ => (
-                                format!("the same list {kind} as before: {} tools", before.len()),
-                                difference(&before, &names),
-                            ),
-                        };
-                        evidence(expected, received, listing.seq)
-                    });
-                }
-                None => *earlier = Some(names.clone()),
+            let before = earlier.replace(names.clone());
+            let is_same = before.as_ref().is_none_or(|before| *before == names);
+            self.has_changed |= !is_same;
+            if before.is_some() || changed.is_some() {
+                sink.test(Id::ListStable, is_same && changed.is_none(), || {
+                    let (expected, received) = match (changed, before) {
+                        (_, Some(before)) if !is_same => (
+                            format!("the same list {kind} as before: {} tools", before.len()),
+                            difference(&before, &names),
+                        ),
+                        (changed, _) => changed.unwrap_or_default(),
+                    };
+                    evidence(expected, received, listing.seq)
+                });
             }
             sink.held(Id::ListCallableListed);
             if listing.tools.is_empty() {

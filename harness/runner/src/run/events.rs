@@ -83,7 +83,9 @@ impl Session {
             return Next::Interrupted;
         }
         let waits = self.connection.waits(self.judge.duty());
-        let most_silent = self.conversation.late_look(true);
+        // What is due is not waited for to its end: the device may be there on another connection.
+        let least = (self.conversation.patience() / 2).max(Duration::from_secs(1));
+        let most_silent = self.conversation.late_look(true).min(least);
         let Some(link) = self.connection.link.as_mut() else {
             return Next::Gone;
         };
