@@ -198,6 +198,16 @@ pub(super) const MUTANTS: &[Row] = rows! {
         });
     "list-meta-refused": "tools/list with _meta is refused."
         => refused("tools/list", |params| params.get("_meta").is_some());
+    "call-name-of-before": "A call that names no tool calls the one that was called before." => {
+        let mut last = json!(null);
+        defect().on_call(move |params, _| {
+            if params["name"].is_string() {
+                last = params["name"].clone();
+            } else if params.get("name").is_none() && !last.is_null() {
+                params["name"] = last.clone();
+            }
+        })
+    };
     "call-params-of-before": "A call without params is carried out with those of the call before it." => {
         let mut last = json!(null);
         defect().on_payload(move |payload, _| {

@@ -23,6 +23,18 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => defect().on_envelope(|envelope, hands| {
             act_if(!hands.over_mqtt() && get(envelope, "type") == "goodbye", Act::Panic, hands)
         });
+    "session-goodbye-websocket-foreign-deaf":
+        "Over WebSocket a goodbye with a different session id ends the answers, one with the right id does not." => {
+        let [is_over, over] = shared(false);
+        defect()
+            .on_envelope(move |envelope, hands| {
+                let is_own = envelope.get("session_id") == Some(&session_id(hands));
+                let is_foreign = get(envelope, "type") == "goodbye" && !is_own;
+                is_over.set(is_over.get() || is_foreign && !hands.over_mqtt());
+                drop_if(is_over.get() && get(envelope, "type") == "mcp")
+            })
+            .disconnected(move |_| over.set(false))
+    };
     "session-goodbye-foreign-obeyed": "A goodbye with a different session id closes the channel."
         => defect().on_envelope(|envelope, hands| {
             if is_goodbye(envelope, hands) {

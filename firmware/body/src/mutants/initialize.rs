@@ -25,6 +25,12 @@ pub(super) const MUTANTS: &[Row] = rows! {
         => results(|result| result["capabilities"]["logging"] = json!(true));
     "initialize-prompts-claimed": "A capability of prompts is claimed that there is not."
         => results(|result| result["capabilities"]["prompts"] = json!({}));
+    "initialize-version-given-up": "The version is the one that was asked for, and from the second time on a later one." => {
+        let mut is_first = once();
+        results(move |result| if !is_first() {
+            result["protocolVersion"] = json!("2025-03-26");
+        })
+    };
     "initialize-client-title-refused": "A client that has more than name and version is refused."
         => refused(|params| params.pointer("/clientInfo/title").is_some());
     "initialize-version-changes": "From the fourth time on the name of the device is another." => {

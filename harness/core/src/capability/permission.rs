@@ -159,8 +159,8 @@ pub fn only_reads(tool: &str) -> bool {
 
 /// Whether a tool may be called with valid arguments, judged by its name.
 pub fn is_harmless(name: &str, trust: Trust) -> bool {
-    let reads = short(name).starts_with("get_");
-    let is_harmful = |word| HARMFUL.contains(&word) && !(reads && MOVING.contains(&word));
+    let is_harmful =
+        |word| HARMFUL.contains(&word) && !(only_reads(name) && MOVING.contains(&word));
     HARMLESS.contains(&name)
         || (trust == Trust::Simulated
             && !name.to_lowercase().split(['.', '_', '-']).any(is_harmful)

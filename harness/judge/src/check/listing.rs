@@ -56,7 +56,7 @@ pub(crate) struct Lists {
     cursors: BTreeSet<String>,
     /// The device has told that its list changed.
     tells_changes: bool,
-    /// A list was another one than before, whether told or not.
+    /// A list had other tools than before, whether told or not.
     has_changed: bool,
 }
 
@@ -228,7 +228,7 @@ impl Lists {
             };
             let before = earlier.replace(names.clone());
             let is_same = before.as_ref().is_none_or(|before| *before == names);
-            self.has_changed |= !is_same;
+            self.has_changed |= before.as_ref().is_some_and(|before| set(before) != set(&names));
             if before.is_some() || changed.is_some() {
                 sink.test(Id::ListStable, is_same && changed.is_none(), || {
                     let (expected, received) = match (changed, before) {
@@ -381,7 +381,6 @@ impl Lists {
     ) {
         let plain = if listing.with_user { &self.with_user } else { &self.ordinary };
         let Some(plain) = plain else { return };
-        let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
         let is_same = |other: &[String]| set(other) == set(names);
         let is_kept = is_same(plain) || next.is_some_and(|next| is_same(&next.names()));
         sink.test(Id::ListCursorEmpty, is_kept, || {
@@ -570,6 +569,11 @@ fn listings(log: &CaseLog, sink: &mut Sink) -> Vec<Listing> {
 /// Who a tool is for, as its annotations say.
 fn audience(tool: &Value) -> Option<&Value> {
     tool.get("annotations")?.get("audience")
+}
+
+/// Names, in whatever order they were listed.
+fn set(names: &[String]) -> BTreeSet<&String> {
+    names.iter().collect()
 }
 
 fn difference(before: &[String], now: &[String]) -> String {

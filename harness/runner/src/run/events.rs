@@ -22,6 +22,9 @@ use mcp_hil_judge::check::Seen;
 use super::parting::until_anew;
 use super::session::{Exchange, Manner, Next, Session};
 
+/// For so long at least a device that has dialed anew may be silent on the connection before.
+const LEAST_SILENT: Duration = Duration::from_secs(1);
+
 /// How long the end of a process is waited for after its link was lost.
 const EXIT_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -83,9 +86,9 @@ impl Session {
             return Next::Interrupted;
         }
         let waits = self.connection.waits(self.judge.duty());
-        // What is due is not waited for to its end: the device may be there on another connection.
-        let least = (self.conversation.patience() / 2).max(Duration::from_secs(1));
-        let most_silent = self.conversation.late_look(true).min(least);
+        // A device that is there on another connection is gone over to before the answer here is given up.
+        let half = (self.conversation.patience() / 2).max(LEAST_SILENT);
+        let most_silent = self.conversation.late_look(true).min(half);
         let Some(link) = self.connection.link.as_mut() else {
             return Next::Gone;
         };

@@ -43,6 +43,9 @@ const LAGS: Duration = Duration::from_millis(2500);
 /// How often that is waited for in vain, before the device is taken for one whose status does not lag.
 const IN_VAIN: u8 = 2;
 
+/// How often a status is seen to be a reading behind, before each reading is taken twice.
+const BEHIND: u8 = 2;
+
 /// Between two readings: the first pause, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
@@ -238,7 +241,7 @@ impl Session {
         }
         self.settling.stirred_before = self.settling.is_stirred(MOVES);
         match self.status(at, Role::Probe).await {
-            Exchange::Settled if self.settling.behind >= IN_VAIN => {
+            Exchange::Settled if self.settling.behind >= BEHIND => {
                 self.read(STATUS_TOOL, &beside(at, StepKind::Settle(1)), Role::Probe).await
             }
             other => other,
