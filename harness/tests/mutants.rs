@@ -94,8 +94,10 @@ fn every_mutant_is_killed_by_the_check_that_is_named_for_it() {
 const IN_FLIGHT_ONE_OF: usize = 16;
 
 /// Mutants that messages in flight together do not kill by the same: one ends the connection once, which is believed to be
-/// an accident there; the other hangs for so long that its case stays inconclusive, which the run is not green with.
-const OTHERWISE_IN_FLIGHT: [&str; 2] = ["drop-after-error", "number-digits-hang"];
+/// an accident there; one hangs for so long that its case stays inconclusive, which the run is not green with; and what one
+/// stores of a refused call is overwritten by the next call before the status is read.
+const OTHERWISE_IN_FLIGHT: [&str; 3] =
+    ["drop-after-error", "number-digits-hang", "language-refused-and-stored"];
 
 #[test]
 fn mutants_are_killed_by_messages_in_flight_together_too() {
